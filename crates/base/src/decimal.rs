@@ -20,7 +20,7 @@ pub struct Scaled {
     pub exact: bool,
 }
 
-/// Length of the number that `text` begins with.
+/// Length in bytes of the number that `text` begins with; 0 if there is none.
 pub fn number_len(text: &str) -> usize {
     let b = text.as_bytes();
     let digits = |mut i: usize| {
@@ -49,7 +49,7 @@ pub fn number_len(text: &str) -> usize {
 }
 
 impl Decimal {
-    /// Reads `10.4`, `1e-3`, `1_000`; `None` if it is no number or has more than 30 digits.
+    /// Reads `10.4`, `1e-3`, `1_000`; `None` if it is no number or has more than 30 digits, without leading zeros.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if text.is_empty() || number_len(text) != text.len() {
@@ -101,7 +101,7 @@ impl Decimal {
         self.digits == 0
     }
 
-    /// The nearest binary fraction.
+    /// The nearest `f64`; infinite if there is none.
     #[must_use]
     pub fn to_f64(self) -> f64 {
         // The parser of `core` rounds correctly; multiplying by a power of ten would not.
@@ -115,7 +115,10 @@ impl Decimal {
         if scaled.exact { u64::try_from(scaled.value).ok() } else { None }
     }
 
-    /// `self · num / den`, rounded to the nearest; `None` if too large.
+    /// `self · num / den`, rounded to the nearest; `None` if `digits · num` or the result exceeds 128 bits.
+    ///
+    /// # Panics
+    /// If `den` is zero.
     pub fn scale(self, num: u128, den: u128) -> Option<Scaled> {
         let scaled = self.digits.checked_mul(num)?;
         let power = 10u128.checked_pow(self.exp.unsigned_abs());
@@ -163,7 +166,8 @@ impl fmt::Display for Decimal {
     }
 }
 
-/// `value / size` as a decimal number that is exact if the units are decimal.
+/// `value / size` exactly, as a decimal number. `size` must have no prime factors but 2 and 5: otherwise there is no such
+/// number, and the function does not return.
 pub fn ratio(value: u64, size: u64) -> String {
     let (whole, mut rest) = (value / size, u128::from(value % size));
     let mut text = whole.to_string();

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 /// The largest size: TCP streams of the simulator count bytes in 63 bits.
 const LARGEST_SIZE: u64 = 1 << 60;
-/// The longest time: a year.
+/// The longest time: a leap year.
 const LONGEST_TIME: Duration = Duration::from_secs(366 * 86_400);
 
 /// Invalid parameters of a distribution.
@@ -27,13 +27,13 @@ pub enum InvalidDistribution {
     /// A shape at which the distribution has no mean.
     #[error("a shape of {0} has no mean: write a number above 1, such as 1.5")]
     NoMean(f64),
-    /// A size that a transfer cannot have, with its key.
+    /// A size outside the range of transfers, with its key.
     #[error("a transfer must have from 1 B to 2^60 B")]
     NoTransfer(&'static str),
     /// An invalid shape.
     #[error("{0}: write a number above 0, such as 1.2")]
     Shape(f64),
-    /// A deviation out of bounds.
+    /// A standard deviation out of bounds.
     #[error("{0}: write a number from 0 to 10")]
     Sigma(f64),
 }
@@ -104,7 +104,8 @@ impl Times {
         }
     }
 
-    /// A sample (inverse transform: one draw from the stream, none for a constant).
+    /// A sample (inverse transform: one draw from the stream, none for a constant). A Pareto distributed time is at most
+    /// 366 days.
     pub fn draw(&self, rng: &mut Rng) -> Duration {
         match *self {
             Self::Constant(time) => time,
@@ -175,12 +176,12 @@ impl Sizes {
             Self::Lognormal { median, sigma } => median as f64 * math::exp(sigma * sigma / 2.0),
             Self::Pareto { min, max, shape } => {
                 let (low, high) = (min as f64, max as f64);
-                let share = low / high;
+                let ratio = low / high;
                 if (shape - 1.0).abs() < 1e-9 {
-                    return low * math::ln(1.0 / share) / (1.0 - share);
+                    return low * math::ln(1.0 / ratio) / (1.0 - ratio);
                 }
-                let scale = low * shape / (shape - 1.0) / (1.0 - math::pow(share, shape));
-                scale * (1.0 - math::pow(share, shape - 1.0))
+                let scale = low * shape / (shape - 1.0) / (1.0 - math::pow(ratio, shape));
+                scale * (1.0 - math::pow(ratio, shape - 1.0))
             }
         }
     }
@@ -214,7 +215,7 @@ impl Sizes {
         }
     }
 
-    /// A sample: one draw from the stream, two for a lognormal size, none for a constant.
+    /// A sample in whole bytes, from 1 to 2^60: one draw from the stream, two for a lognormal size, none for a constant.
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         let size = match *self {
             Self::Constant(size) => return size,

@@ -56,7 +56,7 @@
 ///   - `each!(self, Config(c), Invalid(refuse) => …)` also has the constructor of the same variant of another enum;
 ///   - `each!(self, Config as C => …)` has the type of the content as `C`;
 ///   - `each!(self, Config => name)` is the name in files, `each!(self, Config => doc)` the text of the doc comment in the list;
-///   - `each!(named name, Config)` is the kind of that name with its defaults.
+///   - `each!(named name, Config)` is `Some` kind of that name with its defaults, or `None`.
 #[macro_export]
 macro_rules! kinds {
     // The configurations.

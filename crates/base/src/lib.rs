@@ -1,4 +1,5 @@
-//! The basis of all other crates: integer time, link rates, named random streams, portable maths and typed indices.
+//! The basis of all other crates: integer time, link rates, named random streams, portable maths, amounts with units,
+//! and containers.
 //!
 //! The crate is `no_std`: without `std` there is no clock, no entropy, no thread and no platform maths,
 //! so that a run is a function of its inputs and gives the same bits natively and in WebAssembly.

@@ -1,4 +1,4 @@
-//! The only gate to real-valued functions beyond `+ - * /`.
+//! All real-valued functions beyond `+ - * /` that the project uses.
 //!
 //! Every function is a pure-Rust implementation, so that results are the same bits on every target; the
 //! functions of `std` differ between platforms and versions.

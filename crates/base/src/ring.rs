@@ -1,7 +1,7 @@
-//! A ring buffer whose size is a power of two: a slot is found by masking, without a branch.
+//! A ring buffer whose size is a power of two: a place is found by masking, without a branch.
 //!
-//! The queues of links see several calls per packet. Free slots hold default values, so that elements can be taken
-//! out by value.
+//! The queues of links see several calls per packet. A place holds a default value before its first use and after its
+//! element is taken out, so that elements can be taken out by value.
 
 use alloc::vec::Vec;
 
@@ -27,7 +27,7 @@ impl<T> Ring<T> {
     pub fn len(&self) -> usize {
         self.len
     }
-    /// Its capacity in elements.
+    /// How many elements fit without an allocation.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.places.capacity()
@@ -121,7 +121,7 @@ impl<T: Default> Ring<T> {
 }
 
 impl<T: Copy> Ring<T> {
-    /// Removes the first element, if there is one.
+    /// Removes the first element, if there is one. A copy of it stays in its place until that is used again.
     #[inline]
     pub fn skip(&mut self) {
         if self.len > 0 {

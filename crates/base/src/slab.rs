@@ -1,4 +1,4 @@
-//! A slab with a LIFO free list: stable `u32` keys, reuse of the most recently freed (hence cached) slot.
+//! A slab with a LIFO free list: stable `u32` keys, and reuse of the slot freed last, which is likely in the cache.
 
 use alloc::vec::Vec;
 

@@ -6,7 +6,7 @@ use core::ops::{Add, AddAssign, Div, Mul, Sub};
 /// Nanoseconds in one second.
 const NANOS: u64 = 1_000_000_000;
 
-/// A point in time, in nanoseconds since the start of the run (simulation) or of the process clock (wire).
+/// A point in time, in nanoseconds since the start of the run, or in real time since a start that the driver chooses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(u64);
 
@@ -73,10 +73,11 @@ impl Duration {
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(NANOS))
     }
-    /// A span of `secs` seconds, rounded to the nearest nanosecond; negative and NaN give zero, too large saturates.
+    /// A span of `secs` seconds, rounded to the nearest nanosecond, above 52 days to within one; negative and NaN give
+    /// zero, too large saturates.
     #[must_use]
     pub fn from_secs_f64(secs: f64) -> Self {
-        // `as` saturates, and maps NaN to 0: exactly the documented behaviour.
+        // `as` saturates, and maps NaN to 0.
         Self((secs * NANOS as f64 + 0.5) as u64)
     }
     /// Nanoseconds.
@@ -94,7 +95,7 @@ impl Duration {
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
-    /// The span times a real factor, rounded to the nearest nanosecond, saturating.
+    /// The span times a real factor, rounded as by [`Self::from_secs_f64`].
     #[must_use]
     pub fn mul_f64(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor + 0.5) as u64)

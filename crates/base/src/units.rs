@@ -23,7 +23,7 @@ impl Rate {
     pub fn bytes_per_sec(self) -> f64 {
         self.0 as f64 / 8.0
     }
-    /// The rate at which `bytes` pass in `over`; `None` for an empty interval.
+    /// The rate at which `bytes` pass in `over`, rounded down to whole bit/s; `None` for an empty interval.
     #[must_use]
     pub fn from_bytes_over(bytes: f64, over: Duration) -> Option<Self> {
         if over.is_zero() { None } else { Some(Self((bytes * 8.0 / over.as_secs_f64()) as u64)) }
@@ -50,7 +50,7 @@ pub struct Serializer {
     last: (u32, Serialized),
 }
 
-/// How long a packet takes: whole nanoseconds and a rest in units of 1/rate nanoseconds.
+/// How long a packet takes: whole nanoseconds, and a rest in units of 1/rate nanoseconds, below `rate`.
 #[derive(Clone, Copy, Debug)]
 struct Serialized {
     whole: u64,
@@ -95,6 +95,9 @@ impl Serializer {
         self.rate
     }
     /// Changes the rate for packets that start from now on.
+    ///
+    /// # Panics
+    /// If the rate is zero.
     pub fn set_rate(&mut self, rate: Rate) {
         assert!(rate.0 > 0, "a link rate must be positive");
         self.rate = rate;
@@ -118,10 +121,10 @@ impl Serializer {
             self.last = (size, Serialized::new(size, self.rate));
         }
         let Serialized { whole, rest } = self.last.1;
-        // Both are below the rate: together they are at most one nanosecond more.
-        let short = self.rate.0 - rest;
-        let over = self.carry >= short;
-        self.carry = if over { self.carry - short } else { self.carry + rest };
+        // Carry and rest are both below the rate: their sum is less than two nanoseconds.
+        let missing = self.rate.0 - rest;
+        let over = self.carry >= missing;
+        self.carry = if over { self.carry - missing } else { self.carry + rest };
         self.free_at += Duration::from_nanos(whole.saturating_add(over.into()));
         self.free_at
     }

@@ -191,7 +191,7 @@ pub struct Policy {
     /// sender does not read this; checks of a path do.
     pub low_priority_data: bool,
     /// The algorithm finds out by itself whether the path has priorities, and stops sending at low priority where it has none.
-    /// The sender does not ask for this; whoever tests a path does.
+    /// The sender does not read this; checks of a path do.
     pub judges_priority: bool,
     /// Mark the waves of data, and have the peer report their rate if it can:
     /// [`Ack::receiver_rate`](crate::Ack::receiver_rate) (TCP-Real).

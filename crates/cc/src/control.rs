@@ -108,7 +108,7 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// The time set with [`Actions::wake_at`](crate::Actions::wake_at) has come.
     fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
 
-    /// Its bandwidth estimate, if it has one: payload, in full segments of `smss` bytes.
+    /// The bandwidth estimate of the control, if it has one: a rate of payload, in full segments of `smss` bytes.
     fn bandwidth_estimate(&self, _smss: u32) -> Option<skyhaul_base::Rate> {
         None
     }

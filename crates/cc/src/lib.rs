@@ -12,13 +12,13 @@
 //!
 //! 0. [`on_lost`](CongestionControl::on_lost), for algorithms that ask for it: once for every segment that is newly
 //!    lost by the scoreboard, oldest first.
-//! 1. [`on_ack`](CongestionControl::on_ack), after scoreboard, `SND.UNA`, RTT and rate sample were updated. Not
-//!    raised for the answer to a probe that advances nothing.
+//! 1. [`on_ack`](CongestionControl::on_ack), after scoreboard, `SND.UNA`, RTT and rate sample were updated: for a segment
+//!    that advances `SND.UNA` and for a duplicate ACK. An answer to a probe that does not advance `SND.UNA` is neither.
 //! 2. [`on_probe`](CongestionControl::on_probe), if the segment answers a probe.
-//! 3. [`on_recovered`](CongestionControl::on_recovered), if it ends a recovery; or
-//!    [`on_congestion`](CongestionControl::on_congestion), if it reveals a loss (or has an ECN echo): once per
-//!    episode, before the retransmission; or [`on_undo`](CongestionControl::on_undo), if it proves that the last
-//!    reduction was spurious, which ends a recovery in progress.
+//! 3. [`on_recovered`](CongestionControl::on_recovered), if it ends a recovery; then
+//!    [`on_undo`](CongestionControl::on_undo), if it proves that the last reduction was spurious (a recovery in progress
+//!    ends first, with `on_recovered`); then [`on_congestion`](CongestionControl::on_congestion), if it reveals a loss
+//!    or has an ECN echo: once per episode, before the retransmission.
 //! 4. the send loop runs; [`on_sent`](CongestionControl::on_sent) per segment for algorithms that ask for it;
 //! 5. [`on_transmit`](CongestionControl::on_transmit), which reports on the send loop. Probes are requested here.
 //!

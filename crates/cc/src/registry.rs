@@ -1,4 +1,5 @@
-//! The list of algorithms. A new algorithm needs only its own file and one line here.
+//! The list of algorithms. In the code, a new algorithm needs its own file, its `mod` line in `alg`, and here a line of
+//! [`Config`] with its import.
 
 use crate::action::{Actions, Policy, Priority, Window};
 use crate::alg::{

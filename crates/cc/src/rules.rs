@@ -16,7 +16,7 @@ pub enum InitialWindow {
     Rfc6928,
 }
 
-/// An initial window that holds no segment.
+/// An initial window of less than one segment, or of infinitely many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("initial-window must be at least 1 segment")]
 pub struct EmptyWindow;
@@ -24,7 +24,8 @@ pub struct EmptyWindow;
 impl InitialWindow {
     /// Refuses invalid windows.
     ///
-    /// # Errors If the number of segments is below 1 or not a number.
+    /// # Errors
+    /// If the number of segments is below 1, infinite or not a number.
     pub fn validate(self) -> Result<(), EmptyWindow> {
         match self {
             Self::Segments(n) if !(n.is_finite() && n >= 1.0) => Err(EmptyWindow),
@@ -77,7 +78,7 @@ pub enum CaGrowth {
     /// One segment per acknowledgement in slow start, `1/cwnd` in congestion avoidance (ns-2, the papers).
     PerAck,
     /// Appropriate byte counting (RFC 3465): by acknowledged data. In slow start at most
-    /// [`abc_limit`](Rules::abc_limit) segments per acknowledgement, one in the slow start that follows a timeout; in
+    /// [`abc-limit`](Rules::abc_limit) segments per acknowledgement, one in the slow start that follows a timeout; in
     /// congestion avoidance one segment per window acknowledged. Also written `byte-counting`.
     #[cfg_attr(feature = "serde", serde(alias = "byte-counting"))]
     Abc,
@@ -132,7 +133,7 @@ impl Rules {
         partial_deflation: true,
         ..Self::NS2_2001
     };
-    /// The standards: RFC 5681, 6582, 3390.
+    /// The standards: RFC 5681, 6582, 3390, 3465.
     pub const RFC: Self = Self {
         initial_window: InitialWindow::Rfc3390,
         initial_ssthresh: InitialSsthresh::Infinite,
@@ -145,7 +146,7 @@ impl Rules {
         abc_limit: 2.0,
         restart_after_idle: true,
     };
-    /// Current operating systems: RFC 6928, and byte counting with L = 2.
+    /// Close to current operating systems: RFC 6928, and byte counting with L = 2 as in FreeBSD. Linux has no such limit.
     pub const MODERN: Self = Self { initial_window: InitialWindow::Rfc6928, ..Self::RFC };
 }
 

@@ -28,7 +28,7 @@ mod linux {
     /// Payload of a packet of 1500 bytes.
     const PAYLOAD: usize = 1472;
 
-    /// Offers so many packets per second (without limit: as many as there is time for) for so long.
+    /// Offers packets over a link of this rate for some seconds; without `packets_per_second`, as many as possible.
     fn run(rate: &str, packets_per_second: Option<u64>, secs: u64) -> Report {
         let text = format!(
             "duration = \"60 s\"\n[links.sat]\nrate = \"{rate}\"\ndelay = \"5 ms\"\nqueue = \"10000 packets\"\n\
@@ -84,7 +84,7 @@ mod linux {
         let bits = lane.links[0].counters.total().delivered_bytes as f64 * 8.0;
         let us = |d: Duration| d.as_secs_f64() * 1e6;
         println!(
-            "{words}: {:.0} Mbit/s, {:.0} Mbit/s per second of one core; releases late p50 {:.0} us, p99 {:.0} us, max {:.0} us; dropped before they were read: {}",
+            "{words}: {:.0} Mbit/s, {:.0} Mbit per second of processor time; releases late p50 {:.0} us, p99 {:.0} us, max {:.0} us; dropped before they were read: {}",
             bits / r.duration.as_secs_f64() / 1e6,
             bits / lane.cpu.as_secs_f64() / 1e6,
             us(lane.p50),

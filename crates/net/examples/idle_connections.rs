@@ -1,4 +1,4 @@
-//! Throughput of one connection beside many that say nothing: prints figures, asserts nothing.
+//! Throughput of one connection beside many idle ones: prints figures, asserts nothing.
 //!
 //! ```sh
 //! cargo run --release -p skyhaul-net --example idle_connections
@@ -26,13 +26,14 @@ mod linux {
     use std::collections::VecDeque;
     use std::net::{IpAddr, SocketAddr};
 
-    /// Packets that a driver reads before it looks after the rest.
+    /// Packets that a driver reads in one turn.
     const BATCH: usize = 64;
     const BYTES: u64 = 400_000_000;
     const REPETITIONS: usize = 5;
 
     struct Side {
         host: Host,
+        /// Packets on their way to the other side.
         leaves: VecDeque<Vec<u8>>,
     }
 
@@ -55,7 +56,7 @@ mod linux {
         }
     }
 
-    /// Mbit/s beside so many idle connections.
+    /// Throughput of one connection beside this many idle ones, Mbit/s.
     fn measure(idle: usize) -> f64 {
         let end = |n, port| SocketAddr::from(([10, 84, 0, n], port));
         let endpoint = Endpoint::host(skyhaul_cc::Config::by_name("cubic").unwrap());

@@ -5,9 +5,9 @@
 //!        └────── a PID namespace ──────────┘   with /proc of its own, in a network namespace of the caller's choice
 //! ```
 //! When the first process of a PID namespace ends, the kernel kills all others in it (pid_namespaces(7)). Our first
-//! process asks to be killed when its parent dies (PR_SET_PDEATHSIG). So nothing survives us, not even daemons or
-//! after SIGKILL. The last process also takes an anonymous network namespace with it, and its descriptors the
-//! devices.
+//! process asks to be killed when its parent dies (PR_SET_PDEATHSIG). So nothing survives us, not even daemons, and not
+//! even after SIGKILL. An anonymous network namespace ends with its last process, and a TUN device with its last
+//! descriptor.
 //!
 //! The first process must be born in the namespace, and no safe code runs between `fork` and `exec`. We therefore
 //! start skyhaul again: [`start`] runs a command line given by the caller, which has to call [`init`].
@@ -34,8 +34,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
-/// Exit statuses of shells for a program that was not found, and for one that could not be executed.
+/// Exit status of shells for a program that was not found.
 const NOT_FOUND: u8 = 127;
+/// Exit status of shells for a program that could not be executed.
 const NOT_EXECUTABLE: u8 = 126;
 /// Exit status of the first process if it failed itself.
 const NO_INIT: u8 = 125;
@@ -64,7 +65,7 @@ pub struct Enclosed {
 pub fn start(namespace: &Namespace, again: &[OsString], program: &[OsString]) -> Result<Enclosed, NetError> {
     let (ourselves, first) = again.split_first().expect("the command line that starts us once more");
     let mut command = Command::new(ourselves);
-    // The first process opens its end by way of our /proc, and writes a byte as soon as the program runs.
+    // The first process opens the pipe's writing end through our entry in /proc, and writes a byte as soon as the program runs.
     let (mut started, writes) = pipe2(OFlag::O_CLOEXEC)
         .map(|(a, b)| (File::from(a), b))
         .map_err(|e| NetError::os("make a pipe", e))?;
@@ -83,7 +84,7 @@ pub fn start(namespace: &Namespace, again: &[OsString], program: &[OsString]) ->
             Ok(mut child) => {
                 let _ = sender.send(Ok(child.id()));
                 let status = child.wait();
-                // The other end has then nothing to wait for.
+                // Closes the last writing end, so that the reader no longer waits for the byte.
                 drop(writes);
                 status
             }

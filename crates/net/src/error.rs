@@ -7,7 +7,7 @@ use thiserror::Error;
 /// An error of the operating system. Each message is one line and says what to do.
 #[derive(Debug, Error)]
 pub enum NetError {
-    /// The process is neither root nor has the capability.
+    /// The process lacks the capability.
     #[error("{what} needs CAP_NET_ADMIN: run it as root, or in your own user namespace (unshare -Urn)")]
     Privileges {
         /// The operation that failed.
@@ -41,8 +41,10 @@ pub enum NetError {
     /// No device of that name.
     #[error("there is no interface {0:?}; `ip link` lists those that exist")]
     NoInterface(String),
-    /// No namespace of that name.
-    #[error("there is no network namespace {0:?}: `ip netns add {0}` creates one; a number is a process id")]
+    /// No namespace of that name, process id or path.
+    #[error(
+        "there is no network namespace {0:?}: write the name of one that `ip netns list` shows, a process id, or a path"
+    )]
     NoNamespace(String),
     /// The address is in use.
     #[error("{what} is in use already: choose another one")]
@@ -50,7 +52,8 @@ pub enum NetError {
         /// The address.
         what: String,
     },
-    /// A program in an enclosure did not start. From 125 to 127, the status says why, and a line on standard error does, too.
+    /// A program in an enclosure did not start. A status from 125 to 127 names the reason, which a line on standard error
+    /// says, too.
     #[error("{} could not be started again: it ended with status {status}", std::path::Path::new(again).display())]
     NotStarted {
         /// The program that was to start it.

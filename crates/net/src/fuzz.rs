@@ -16,13 +16,13 @@ struct Pair {
     hosts: [Host; 2],
     /// From the client to the server, and back.
     flying: [Vec<Vec<u8>>; 2],
-    /// Packets leave each host as super-packets, which are split before they go on.
+    /// Devices by which packets leave the hosts: as super-packets, which are split at once.
     devices: [Option<Device>; 2],
     /// Maximum segment size of the client, bytes.
     mss: u32,
 }
 
-/// A host does something; what it sends is on its way then.
+/// Lets a host do something, and adds the packets that it sends to `flying`.
 fn act(
     host: &mut Host,
     device: &mut Option<Device>,
@@ -82,15 +82,15 @@ fn endpoint() -> Endpoint {
     Endpoint::host(skyhaul_cc::Config::by_name("peach").expect("known"))
 }
 
-/// The first byte selects whether packets leave as super-packets, the segment size of the client, and the input: packets to a host with a connection (each with a length prefix), a request to
-/// the HTTP server, or bytes of an iperf3 client. All input is refused or understood, and everything that the host
-/// sends can be encoded.
+/// The first byte selects whether packets leave as super-packets, the segment size of the client, and the input: packets to
+/// a host with a connection (each with a length prefix), a request to the HTTP server, or bytes of an iperf3 client. All
+/// input is refused or understood, and everything that the host sends can be encoded.
 ///
 /// # Panics
 /// If that does not hold.
 pub fn host_packets(data: &[u8], repair: impl Fn(&mut [u8])) {
     let Some((&choice, mut bytes)) = data.split_first() else { return };
-    // Sizes around those of headers, which are longer than a part of what follows them.
+    // Sizes around those of headers: payloads shorter than the headers, too.
     let mss = [1460, 1, 48, 63][usize::from(choice / 6 % 4)] + u32::from(choice / 24);
     let mut pair = Pair::new(choice / 3 % 2 == 1, mss);
     pair.hosts[1].listen(80, endpoint()).expect("free");
@@ -135,8 +135,8 @@ pub fn host_packets(data: &[u8], repair: impl Fn(&mut [u8])) {
     assert!(pair.hosts.iter().all(|h| h.counts().unwritable == 0 && h.counts().defects == 0));
 }
 
-/// Bytes of an HTTP client, in pieces of the length that the first byte gives. Where a request ends does not depend on the
-/// pieces, and every response that begins is one of the service's.
+/// Bytes of an HTTP client, in pieces of the length that the first byte gives. The responses do not depend on the pieces,
+/// and begin with a status line.
 ///
 /// # Panics
 /// If that does not hold.

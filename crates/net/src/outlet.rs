@@ -22,7 +22,7 @@ pub trait Outlet {
     }
 
     /// How many packets a connection may send in its turn. With 0 the host keeps the turn until it is flushed
-    /// again. Answers to packets without a connection, and handshakes, are exempt.
+    /// again. Answers to packets without a connection, handshakes, and datagrams are exempt.
     fn allowance(&self) -> usize {
         usize::MAX
     }

@@ -75,7 +75,7 @@ fn a_flood_of_syns_leaves_genuine_clients_alone() {
             answered += u64::from(out.len() == 1);
             sent += 1;
         }
-        let [half, _] = w.hosts[1].bytes_of_strangers();
+        let [half, _] = w.hosts[1].table_bytes();
         most_bytes = most_bytes.max(half);
         assert!(w.hosts[1].half_open() <= 4096);
         if clients.len() < CLIENTS && w.now >= start + ms(100) * clients.len() as u64 {
@@ -116,7 +116,7 @@ fn a_flood_of_syns_leaves_genuine_clients_alone() {
         w.step_by(w.now + ms(500));
     }
     let c = w.hosts[1].counts();
-    assert_eq!((w.hosts[1].half_open(), w.hosts[1].bytes_of_strangers()[0] < 64 << 10), (0, true));
+    assert_eq!((w.hosts[1].half_open(), w.hosts[1].table_bytes()[0] < 64 << 10), (0, true));
     assert!(c.half_open_expired >= 4096 - CLIENTS as u64, "{c:?}");
     // One repetition, not fifteen.
     assert!(w.sent[1] < 3 * c.half_open_expired + 5000, "{} packets", w.sent[1]);
@@ -237,11 +237,11 @@ fn time_wait_is_small_and_shuts_nobody_out() {
     }
     let host = &w.hosts[1];
     assert_eq!((host.time_waits(), host.counts().time_waits_cut), (1000, 500));
-    let [_, bytes] = host.bytes_of_strangers();
+    let [_, bytes] = host.table_bytes();
     assert!(bytes <= 1000 * 200, "{bytes} bytes");
     assert_eq!(w.hosts[0].connections(), 0);
     while w.step() {}
-    assert_eq!((w.hosts[1].time_waits(), w.hosts[1].bytes_of_strangers()[1] < 64 << 10), (0, true));
+    assert_eq!((w.hosts[1].time_waits(), w.hosts[1].table_bytes()[1] < 64 << 10), (0, true));
 }
 
 /// RFC 6191: a client that comes from the same port begins anew, whatever its number, if its clock has gone on.

@@ -69,3 +69,19 @@ fn a_client_that_vanishes_while_data_should_flow_is_given_up() {
     assert!(!wait(&mut w, &mut app, control, 110), "data may pause");
     assert!(wait(&mut w, &mut app, control, 20), "it holds on");
 }
+
+#[test]
+fn a_test_that_cannot_be_served_is_refused_with_iperf3s_error_of_parameters() {
+    let text = br#"{"udp":true,"len":65000}"#;
+    let parameters = [&(text.len() as u32).to_be_bytes()[..], text].concat();
+    let mut w = World::new(Instant::ZERO, false, Weather::calm(Duration::from_millis(10)));
+    w.hosts[1].listen(5201, endpoint()).unwrap();
+    let mut app = Iperf::new("cubic".into(), Duration::from_secs(1), None);
+    let id = client(&mut w, &mut app, &[COOKIE, &parameters]);
+    wait(&mut w, &mut app, id, 1);
+    let mut said = [0; 16];
+    let n = w.hosts[0].read(w.now, id, &mut said);
+    // PARAM_EXCHANGE; then SERVER_ERROR with IERECVPARAMS (iperf_api.h), and no errno.
+    assert_eq!(said[..n], [9, 254, 0, 0, 0, 114, 0, 0, 0, 0]);
+    assert!(app.take_refused()[0].contains("65000 bytes"));
+}

@@ -279,7 +279,7 @@ fn a_server_that_stops_waits_for_those_who_still_acknowledge() {
             w.step_by(next.min(w.now + Duration::from_millis(10)));
         }
         let ended = app.take_ended();
-        assert_eq!((ended.len(), ended[0].failure), (1, None));
+        assert_eq!((ended.len(), ended[0].account.failure), (1, None));
         let took = w.now - began;
         if there {
             // As long as it acknowledges, up to four seconds.

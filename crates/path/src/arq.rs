@@ -1,4 +1,4 @@
-//! Automatic repeat request on a link: selective repeat, as described for subnetworks in RFC 3366 §2.
+//! Automatic repeat request on a link: selective repeat (RFC 3366 §1.4.2) with limited persistence (RFC 3366 §2).
 //!
 //! The sender keeps each packet until it knows its fate, with at most a window of them outstanding. Missing packets
 //! are retransmitted at the head of the queue, up to a limit; then the packet is given up and the receiver skips
@@ -29,7 +29,7 @@ pub struct Config {
 /// Delay of the receiver's answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Feedback {
-    /// That of a packet sent then in the other direction, without jitter; it takes no transmission time.
+    /// The delay of the link itself at the time of the answer, without jitter. The answer takes no transmission time.
     #[default]
     Ideal,
     /// Constant.
@@ -60,14 +60,15 @@ impl Config {
     pub const fn new(window: u32) -> Self {
         Self { window, retries: Self::RETRIES, in_order: true, guard: Self::GUARD, feedback: Feedback::Ideal }
     }
-    /// Refuses a window of zero.
+    /// Refuses a window of zero packets.
     ///
     /// # Errors
     /// [`NoWindow`].
     pub fn validate(&self) -> Result<(), NoWindow> {
         if self.window == 0 { Err(NoWindow) } else { Ok(()) }
     }
-    /// Time until a packet is retransmitted: its `transmission`, the `delay` of the link, the answer and the guard.
+    /// Least time from the start of a transmission to that of the next one of the same packet: its `transmission`, the
+    /// `delay` of the link, the answer and the guard.
     #[must_use]
     pub fn period(&self, delay: Duration, transmission: Duration) -> Duration {
         let answer = match self.feedback {
@@ -105,7 +106,7 @@ mod tests {
             assert!((arq.mean_transmissions(p) - mean).abs() < 1e-12, "{p}");
         }
         assert_eq!((Config::new(1).mean_transmissions(1.0), Config::new(1).residual_loss(1.0)), (4.0, 1.0));
-        // Over a geostationary satellite a repeat doubles the delay: 260 ms there and back, 1 ms on the transmitter.
+        // Over a geostationary satellite: a transmission of 1 ms, 260 ms in each direction, and a guard of 10 ms.
         let (delay, sending) = (Duration::from_millis(260), Duration::from_millis(1));
         assert_eq!(Config::new(10).period(delay, sending), Duration::from_millis(531));
         assert_eq!(Config::new(10).longest_repair(delay, sending), Duration::from_millis(3 * 531));

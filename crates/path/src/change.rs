@@ -49,7 +49,8 @@ impl Change {
     /// Applies the change. Packets that the link loses by going down go to `lost`.
     ///
     /// # Panics
-    /// If the rate is zero, or [`error::Config::validate`] refuses the losses.
+    /// If the rate is zero, [`error::Config::validate`] refuses the losses, or the link is
+    /// [unchanging](Link::unchanging).
     pub fn apply<P: PacketView>(
         &self,
         now: Instant,

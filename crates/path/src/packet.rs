@@ -65,7 +65,8 @@ pub const KINDS: usize = 8;
 pub enum DropReason {
     /// Corrupted on the channel; the packet had used queue space and transmission time.
     Error,
-    /// Refused on arrival by a full queue.
+    /// No room: refused on arrival by a full queue, by a full part of it or by a threshold of low priority; or, with FQ-CoDel,
+    /// dropped from the longest queue of a flow when the limit is exceeded.
     Full,
     /// In flight when the link went down.
     LinkDown,

@@ -1,5 +1,6 @@
 //! Why a parameter of a model is invalid.
 
+use alloc::format;
 use alloc::string::String;
 use core::convert::Infallible;
 use core::error::Error;
@@ -14,7 +15,7 @@ pub trait Refusal: Error {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum ParamError {
     /// The value lies outside its range, or is not a number.
-    #[error("`{name}` is {value}, but must lie in [{min}, {max}]")]
+    #[error("`{name}` is {value}, but must {}", range(*min, *max))]
     OutOfRange {
         /// Name of the parameter, as in scenario files.
         name: &'static str,
@@ -22,9 +23,14 @@ pub enum ParamError {
         value: f64,
         /// Smallest accepted value.
         min: f64,
-        /// Largest accepted value.
+        /// Largest accepted value; [`f64::MAX`] stands for no bound but infinity.
         max: f64,
     },
+}
+
+/// What a value must do, for messages.
+fn range(min: f64, max: f64) -> String {
+    if max == f64::MAX { format!("be finite and at least {min}") } else { format!("lie in [{min}, {max}]") }
 }
 
 impl Refusal for ParamError {
@@ -80,6 +86,8 @@ mod tests {
     fn the_message_names_the_parameter_and_its_range() {
         let e = probability("p", 1.5).unwrap_err();
         assert_eq!(e.to_string(), "`p` is 1.5, but must lie in [0, 1]");
+        let e = within("alpha", f64::INFINITY, 0.0, f64::MAX).unwrap_err();
+        assert_eq!(e.to_string(), "`alpha` is inf, but must be finite and at least 0");
         assert!(probability("p", f64::NAN).is_err());
         assert!(probability("p", -0.1).is_err() && probability("p", f64::INFINITY).is_err());
         assert_eq!((probability("p", 0.0), probability("p", 1.0)), (Ok(0.0), Ok(1.0)));

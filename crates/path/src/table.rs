@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use skyhaul_base::Duration;
 use skyhaul_base::decimal::Decimal;
 
-/// Columns, and base units per unit.
+/// Columns of time in a file, and nanoseconds per unit.
 const TIMES: &[(&str, u64)] =
     &[("time_s", 1_000_000_000), ("time_ms", 1_000_000), ("time_us", 1_000), ("time_ns", 1)];
 

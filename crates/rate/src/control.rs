@@ -27,7 +27,7 @@ impl Control {
             Self::Ssvp(c) => c.rate(),
         }
     }
-    /// The sending rate.
+    /// The sending rate, bytes per second: the allowed rate with TFRC's damping.
     pub(crate) fn instant_rate(&self) -> f64 {
         match self {
             Self::Tfrc(c) => c.instant_rate(),

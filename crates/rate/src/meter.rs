@@ -13,7 +13,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// This many bytes arrive. Entries older than `keep` are dropped.
+    /// A packet of `size` bytes arrives. Entries older than `keep` are dropped.
     pub(crate) fn arrived(&mut self, now: Instant, size: u32, keep: Duration) {
         self.since += u64::from(size);
         self.arrivals.push_back((now, size));
@@ -24,15 +24,16 @@ impl Meter {
         self.since > 0
     }
 
-    /// Bytes per second since the last report if it is at least `window` ago; otherwise over the last `window`.
-    pub(crate) fn rate(&mut self, now: Instant, window: Duration) -> f64 {
+    /// Bytes per second since the last report if it is at least `window` ago; otherwise over the last `window`, which must
+    /// not exceed the `keep` of the arrivals.
+    pub(crate) fn rate(&self, now: Instant, window: Duration) -> f64 {
         let Some(reported) = self.reported else { return 0.0 };
         let elapsed = now - reported;
         if elapsed >= window {
             return if elapsed.is_zero() { 0.0 } else { self.since as f64 / elapsed.as_secs_f64() };
         }
-        self.forget(now, window);
-        self.arrivals.iter().map(|(_, size)| f64::from(*size)).sum::<f64>() / window.as_secs_f64()
+        let within = self.arrivals.iter().filter(|(at, _)| now - *at < window);
+        within.map(|(_, size)| f64::from(*size)).sum::<f64>() / window.as_secs_f64()
     }
     /// A report is sent.
     pub(crate) fn report(&mut self, now: Instant) {
@@ -64,6 +65,9 @@ mod tests {
         assert!(!m.has_news());
         m.arrived(at(1100), 1000, window);
         // Early: 700, …, 1000 and 1100 lie in the last 500 ms.
+        assert_eq!(m.rate(at(1100), window), 10_000.0);
+        // The rate over a shorter window leaves the entries of the longer one.
+        assert_eq!(m.rate(at(1100), Duration::from_millis(100)), 10_000.0);
         assert_eq!(m.rate(at(1100), window), 10_000.0);
     }
 }

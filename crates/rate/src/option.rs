@@ -33,9 +33,14 @@ pub enum Invalid {
     /// The queue has no room.
     #[error("a sender needs room for at least one packet: write, say, queue = 64")]
     NoQueue,
-    /// The rate is zero, or below another limit.
-    #[error("{0}")]
-    Rate(&'static str),
+    /// The rate is zero or too large, or the largest rate is below the smallest.
+    #[error("{problem}")]
+    Rate {
+        /// The key.
+        key: &'static str,
+        /// What is wrong, and what to write instead.
+        problem: &'static str,
+    },
     /// The number is out of range.
     #[error("{value} is not accepted: write a number {range}")]
     Range {
@@ -55,22 +60,22 @@ impl Invalid {
         match self {
             Self::Packet { .. } => "packet",
             Self::NoQueue => "queue",
-            Self::Rate(_) => "max-rate",
-            Self::Range { key, .. } => key,
+            Self::Rate { key, .. } | Self::Range { key, .. } => key,
         }
     }
 }
 
-/// The rate in bit/s, whatever the unit in the file.
-pub(crate) fn bits(rate: RateSpec, packet: u64) -> Result<RateSpec, Invalid> {
+/// The value of `key` in bit/s, whatever the unit in the file; a packet has `packet` bytes.
+pub(crate) fn bits(key: &'static str, rate: RateSpec, packet: u64) -> Result<RateSpec, Invalid> {
+    let refused = Invalid::Rate { key, problem: "not a rate to send at: write, say, \"1 Mbit/s\"" };
     match rate {
         RateSpec::Unlimited => Ok(RateSpec::Unlimited),
         RateSpec::Bits(r) if r.bits_per_sec() > 0 => Ok(RateSpec::Bits(r)),
         RateSpec::Packets(n) => match n.times(packet * 8) {
             Some(bits) if bits > 0 => Ok(RateSpec::Bits(Rate::from_bits_per_sec(bits))),
-            _ => Err(Invalid::Rate("not a rate to send at: write, say, \"1 Mbit/s\"")),
+            _ => Err(refused),
         },
-        RateSpec::Bits(_) => Err(Invalid::Rate("not a rate to send at: write, say, \"1 Mbit/s\"")),
+        RateSpec::Bits(_) => Err(refused),
     }
 }
 
@@ -82,7 +87,8 @@ pub(crate) fn bytes(rate: RateSpec) -> f64 {
     }
 }
 
-/// Optional rates need no module of their own; sizes do, since they are plain numbers with a unit in files.
+/// An optional size in bytes, in files an amount with a unit. Where it is absent, `serde(default)` and `skip_serializing_if`
+/// handle it.
 pub(crate) mod optional_size {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use skyhaul_base::amount::Size;

@@ -8,7 +8,7 @@ use skyhaul_base::{Duration, Instant};
 /// Send times of packets.
 #[derive(Clone, Debug)]
 pub(crate) struct Pacer {
-    /// Due time of the last packet, and its size: the first is due at once.
+    /// Due time of the last packet, and its size; `None` before the first, which is due at once.
     last: Option<(Instant, u32)>,
     /// Packets of unused time that may be sent at once.
     burst: u64,
@@ -26,7 +26,8 @@ impl Pacer {
         self.last.map_or(Instant::ZERO, |(due, size)| due + gap(size, rate))
     }
 
-    /// The rate has changed. If the new rate moves the next slot into the past, the slot is now: nothing was late.
+    /// The rate has changed. If the new rate moves the next slot into the past, the slot is now: there is no delay to make
+    /// up for.
     pub(crate) fn changed(&mut self, now: Instant, rate: f64) {
         if let Some((due, size)) = &mut self.last {
             *due = (*due).max(now - gap(*size, rate));
@@ -40,8 +41,8 @@ impl Pacer {
 
     /// A packet of `size` bytes is sent now.
     ///
-    /// If the caller is late while a packet is waiting, that is made up for, up to one packet. Time without waiting
-    /// packets is lost, except for the burst.
+    /// If the caller is late while a packet is waiting, the delay is made up for, up to the time of `burst` packets. Of the
+    /// time without waiting packets, that of `burst - 1` packets is kept.
     pub(crate) fn sent(&mut self, now: Instant, size: u32, rate: f64) {
         let gap = gap(size, rate);
         let credit = gap * if self.waited { self.burst } else { self.burst - 1 };

@@ -10,7 +10,8 @@ use skyhaul_base::Instant;
 pub struct ReceiverStatistics {
     /// Reports sent.
     pub reports: u64,
-    /// Packets declared lost.
+    /// Packets declared lost, and with SSVP ECN-marked ones. With TFRC, less those that arrived late and withdrew their
+    /// loss event.
     pub lost: u64,
     /// Loss events: losses within one RTT count as one. Only TFRC distinguishes them.
     pub loss_events: Option<u64>,

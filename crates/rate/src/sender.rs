@@ -102,7 +102,7 @@ impl Sender {
         if waits {
             self.pacer.wait();
         }
-        // Reports are not responsible for what our own ceiling holds back.
+        // Data that only `max-rate` holds back does not make the sender rate-limited: the equation allowed more.
         self.control.sent(now, waits && self.control.instant_rate() <= self.ceiling);
         let number = self.counters.sent;
         self.counters.sent += 1;
@@ -131,7 +131,7 @@ impl Sender {
         self.control.handle_timeout(now);
     }
 
-    /// Its state.
+    /// Rate, RTT and loss event rate.
     #[must_use]
     pub fn state(&self) -> State {
         State {
@@ -147,7 +147,7 @@ impl Sender {
         let State { rate, rtt, .. } = self.state();
         rtt.map(|_| rate * 8.0)
     }
-    /// Its counters.
+    /// Counters so far.
     #[must_use]
     pub fn counters(&self) -> Counters {
         Counters { refused: self.backlog.refused(), expiries: self.control.expiries(), ..self.counters }

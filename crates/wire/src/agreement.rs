@@ -94,7 +94,8 @@ impl Capability {
     pub const DSACK: u8 = 0x10;
     /// A gateway takes data in a SYN, and asks for the cookie that lets it send some.
     pub const EARLY: u8 = 0x20;
-    /// The window of this SYN is scaled: its data may be answered at once with more than 64 KiB.
+    /// The window field of this SYN counts in the scale that the SYN announces, so that its data may be answered at once with
+    /// more than 64 KiB. Whoever handles the segment applies the scale.
     pub const SCALED: u8 = 0x40;
 
     /// True if all of `flags` are stated.
@@ -117,7 +118,8 @@ pub struct Agreement {
     pub profile: Profile,
     /// The encoding of low priority.
     pub plan: Plan,
-    /// Window scale that the sender of these segments advertised (RFC 7323), at most 14; a SYN is never scaled.
+    /// Window scale that the sender of these segments advertised (RFC 7323), at most 14. The window field of a SYN is read and
+    /// written without scale, even with [`Capability::SCALED`].
     pub window_shift: u8,
     /// The probe capabilities in a SYN.
     pub capability: Capability,

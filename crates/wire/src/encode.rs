@@ -33,7 +33,8 @@ pub struct Envelope {
     pub id: u16,
     /// Flow label (IPv6 only).
     pub flow_label: u32,
-    /// Explicit congestion notification, two bits; packets of low priority are never ECN-capable.
+    /// Explicit congestion notification, two bits, of a packet whose segment states none. Packets of low priority are never
+    /// ECN-capable.
     pub ecn: u8,
 }
 
@@ -50,7 +51,11 @@ impl Envelope {
             dst: self.dst.ip(),
             protocol,
             dscp: agreed.class(low_priority),
-            ecn: if low_priority { 0 } else { (self.ecn | ecn) & 3 },
+            ecn: match ecn {
+                _ if low_priority => 0,
+                0 => self.ecn & 3,
+                stated => stated,
+            },
             ttl: self.ttl,
             id: self.id,
             flow_label: self.flow_label,

@@ -204,12 +204,12 @@ impl<W: Write> Capture<W> {
         Ok(())
     }
 
-    /// Adds how many packets a capture point could not capture, at this time. To be called behind its last packet.
+    /// Adds how many packets a capture point could not capture, at this time. To be called after its last packet.
     ///
     /// # Errors
     /// If writing fails.
     pub fn dropped(&mut self, nanos: u64, interface: u32, packets: u64) -> io::Result<()> {
-        // The crate that writes it takes the two halves of the time for one number, the upper half first.
+        // In the file the upper half of the time comes first; `pcap_file` writes one little-endian number, lower half first.
         let timestamp = nanos.rotate_left(32);
         let options = vec![InterfaceStatisticsOption::IsbIfDrop(packets)];
         let block = InterfaceStatisticsBlock { interface_id: interface, timestamp, options };

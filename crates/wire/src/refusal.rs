@@ -15,7 +15,8 @@ pub enum Refusal {
     IpChecksum,
     /// A fragment: only whole segments are accepted.
     Fragment,
-    /// A truncated IPv6 extension header, too many of them, or a hop-by-hop options header behind another one.
+    /// A truncated IPv6 extension header, an option that extends beyond its header, too many headers, or a hop-by-hop options
+    /// header behind another one.
     ExtensionHeader,
     /// The packet was source-routed, or asks to be (RFC 7126 §4.3 and 4.4, RFC 5095).
     SourceRoute,

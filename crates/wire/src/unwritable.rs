@@ -9,8 +9,8 @@ pub enum EncodeError {
     Buffer,
     /// The addresses are of different families.
     Families,
-    /// The profile cannot express the mark: no probes agreed, a probe without payload, an answer with payload, a mark on
-    /// SYN, FIN or RST, an option mark without number, or bits with one.
+    /// The profile cannot express the mark: no probes agreed, a probe without payload, an answer with payload, a mark without
+    /// ACK or on SYN, FIN or RST, an option mark without number, bits with one, or a number without a mark.
     Mark,
     /// The options do not fit, even without SACK blocks.
     Options,

@@ -1,6 +1,6 @@
 //! Packets that the Linux kernel wrote to a TUN device, byte for byte.
 
-use skyhaul_tcp::{Flags, Segment, Seq, SynOptions};
+use skyhaul_tcp::{Codepoint, Flags, Segment, Seq, SynOptions};
 use skyhaul_wire::{
     Agreement, Envelope, Packet, Payload, Refusal, Refusals, Transport, encode, encode_udp, ip,
 };
@@ -231,4 +231,21 @@ fn a_syn_may_say_which_gateway_sends_it() {
     // With an option that was not foreseen it is an error, not a broken header.
     let both = Segment { syn, ..seg };
     assert!(encode(&mut room, &ends, &agreed, &both, Payload::Bytes(b"get")).is_err());
+}
+
+#[test]
+fn a_codepoint_of_the_segment_replaces_that_of_the_envelope() {
+    let end = |port| SocketAddr::from(([192, 0, 2, 1], port));
+    for (ecn, stated) in
+        [(Codepoint::NotCapable, None), (Codepoint::Capable, Some(2)), (Codepoint::Marked, Some(3))]
+    {
+        for usual in 0..4 {
+            let envelope = Envelope { ecn: usual, ..Envelope::new(end(1), end(2)) };
+            let segment = Segment { flags: Flags::ACK, ecn, ..Segment::default() };
+            let mut out = [0; 100];
+            let e = encode(&mut out, &envelope, &Agreement::default(), &segment, Payload::Zeros)
+                .expect("it fits");
+            assert_eq!(tcp(&out[..e.written]).0.ecn, stated.unwrap_or(usual), "{ecn:?} {usual}");
+        }
+    }
 }

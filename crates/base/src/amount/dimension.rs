@@ -6,8 +6,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// A unit: its name and its size as a fraction of the base unit.
-type Unit = (&'static str, u128, u128);
+/// A unit: its name and its size in base units: nanoseconds, bit/s or bytes.
+type Unit = (&'static str, u64);
 
 /// A physical dimension, with the words for messages.
 pub(super) struct Dimension {
@@ -30,15 +30,15 @@ pub(super) const TIME: Dimension = Dimension {
     unit: "ms",
     example: "550 ms",
     units: &[
-        ("ns", 1, 1),
-        ("us", 1_000, 1),
-        ("ms", 1_000_000, 1),
-        ("s", 1_000_000_000, 1),
-        ("min", 60_000_000_000, 1),
-        ("h", 3_600_000_000_000, 1),
+        ("ns", 1),
+        ("us", 1_000),
+        ("ms", 1_000_000),
+        ("s", 1_000_000_000),
+        ("min", 60_000_000_000),
+        ("h", 3_600_000_000_000),
         // The micro sign and the Greek letter look the same and are both typed.
-        ("\u{b5}s", 1_000, 1),
-        ("\u{3bc}s", 1_000, 1),
+        ("\u{b5}s", 1_000),
+        ("\u{3bc}s", 1_000),
     ],
     listed: 6,
     whole: None,
@@ -49,18 +49,18 @@ pub(super) const RATE: Dimension = Dimension {
     unit: "Mbit/s",
     example: "10.4 Mbit/s",
     units: &[
-        ("bit/s", 1, 1),
-        ("kbit/s", 1_000, 1),
-        ("Mbit/s", 1_000_000, 1),
-        ("Gbit/s", 1_000_000_000, 1),
-        ("B/s", 8, 1),
-        ("kB/s", 8_000, 1),
-        ("MB/s", 8_000_000, 1),
-        ("GB/s", 8_000_000_000, 1),
-        ("bps", 1, 1),
-        ("kbps", 1_000, 1),
-        ("Mbps", 1_000_000, 1),
-        ("Gbps", 1_000_000_000, 1),
+        ("bit/s", 1),
+        ("kbit/s", 1_000),
+        ("Mbit/s", 1_000_000),
+        ("Gbit/s", 1_000_000_000),
+        ("B/s", 8),
+        ("kB/s", 8_000),
+        ("MB/s", 8_000_000),
+        ("GB/s", 8_000_000_000),
+        ("bps", 1),
+        ("kbps", 1_000),
+        ("Mbps", 1_000_000),
+        ("Gbps", 1_000_000_000),
     ],
     listed: 4,
     whole: None,
@@ -71,15 +71,15 @@ pub(super) const SIZE: Dimension = Dimension {
     unit: "B",
     example: "64 KiB",
     units: &[
-        ("B", 1, 1),
-        ("kB", 1_000, 1),
-        ("KiB", 1 << 10, 1),
-        ("MB", 1_000_000, 1),
-        ("MiB", 1 << 20, 1),
-        ("GB", 1_000_000_000, 1),
-        ("GiB", 1 << 30, 1),
-        ("byte", 1, 1),
-        ("bytes", 1, 1),
+        ("B", 1),
+        ("kB", 1_000),
+        ("KiB", 1 << 10),
+        ("MB", 1_000_000),
+        ("MiB", 1 << 20),
+        ("GB", 1_000_000_000),
+        ("GiB", 1 << 30),
+        ("byte", 1),
+        ("bytes", 1),
     ],
     listed: 7,
     whole: Some("byte"),
@@ -122,11 +122,11 @@ impl Dimension {
 
     /// Scales to the base unit.
     pub(super) fn scale(&self, text: &str, number: Decimal, unit: &str) -> Result<u64, AmountError> {
-        let Some(&(_, num, den)) = self.units.iter().find(|u| u.0 == unit) else {
+        let Some(&(_, size)) = self.units.iter().find(|u| u.0 == unit) else {
             return Err(self.unknown_unit(text, unit));
         };
         let large = || AmountError::TooLarge { text: text.into() };
-        let Scaled { value, exact } = number.scale(num, den).ok_or_else(large)?;
+        let Scaled { value, exact } = number.scale(size.into(), 1).ok_or_else(large)?;
         let value = u64::try_from(value).map_err(|_| large())?;
         if let (Some(unit), false) = (self.whole, exact) {
             return Err(AmountError::NotWhole { text: text.into(), unit });
@@ -138,8 +138,8 @@ impl Dimension {
     }
 
     fn unknown_unit(&self, text: &str, unit: &str) -> AmountError {
-        if let Some(two_ways) = ambiguous(text, unit) {
-            return two_ways;
+        if let Some(ambiguous) = self.ambiguous(text, unit) {
+            return ambiguous;
         }
         let names = self.units[..self.listed].iter().map(|u| u.0);
         let same = self.units.iter().map(|u| u.0).find(|u| u.eq_ignore_ascii_case(unit));
@@ -153,39 +153,43 @@ impl Dimension {
         self.scale(text, number, unit)
     }
 
-    /// `value` exactly, in the largest of `units` that is not larger.
+    /// `value` exactly, in the largest of `units` that is not larger. These units are powers of ten times the base unit.
     pub(super) fn format(&self, value: u64, units: &[&'static str]) -> String {
         let sizes = units.iter().filter_map(|name| self.units.iter().find(|u| u.0 == *name));
-        let (name, size) = sizes
-            .map(|u| (u.0, u64::try_from(u.1).unwrap_or(u64::MAX)))
-            .filter(|&(_, size)| size <= value)
-            .max_by_key(|&(_, size)| size)
-            .unwrap_or((units[0], 1));
+        let largest = sizes.filter(|u| u.1 <= value).max_by_key(|u| u.1);
+        let (name, size) = largest.copied().unwrap_or((units[0], 1));
         format!("{} {name}", decimal::ratio(value, size))
     }
-}
 
-/// The error of ambiguous units.
-pub(super) fn ambiguous(text: &str, unit: &str) -> Option<AmountError> {
-    let number = text[..text.rfind(unit)?].trim();
-    let (stem, per_second) = match unit.strip_suffix("/s").or_else(|| unit.strip_suffix("ps")) {
-        Some(stem) => (stem, "/s"),
-        None => (unit, ""),
-    };
-    let prefix = match stem.to_ascii_lowercase().as_str() {
-        "b" => "",
-        "kb" => "k",
-        "mb" => "M",
-        "gb" => "G",
-        _ => return None,
-    };
-    let (meanings, one, other) = if stem == "KB" && per_second.is_empty() {
-        ("1000 or 1024 bytes", format!("{number} kB"), format!("{number} KiB"))
-    } else if per_second.is_empty() && !stem.ends_with('b') {
-        return None;
-    } else {
-        let of = |what| format!("{number} {prefix}{what}{per_second}");
-        ("bits or bytes", of("bit"), of("B"))
-    };
-    Some(AmountError::Ambiguous { unit: unit.into(), meanings, one, other })
+    /// The error of a unit that people use with two meanings, with both amounts as this dimension writes them; `None` if
+    /// the unit is not such a one.
+    pub(super) fn ambiguous(&self, text: &str, unit: &str) -> Option<AmountError> {
+        let number = text[..text.rfind(unit)?].trim();
+        let (stem, per_second) = match unit.strip_suffix("/s").or_else(|| unit.strip_suffix("ps")) {
+            Some(stem) => (stem, true),
+            None => (unit, false),
+        };
+        let prefix = match stem.to_ascii_lowercase().as_str() {
+            "b" => "",
+            "kb" => "k",
+            "mb" => "M",
+            "gb" => "G",
+            _ => return None,
+        };
+        let has = |name: &str| self.units.iter().any(|u| u.0 == name);
+        let is_lower = stem.ends_with('b');
+        let (meanings, one, other) = if (per_second || is_lower) && has("bit/s") {
+            ("bits or bytes", format!("{number} {prefix}bit/s"), format!("{number} {prefix}B/s"))
+        } else if per_second || !has("KiB") {
+            return None;
+        } else if is_lower {
+            let bits = Decimal::parse(number)?.to_f64() / 8.0;
+            ("bits or bytes", format!("{bits} {prefix}B"), format!("{number} {prefix}B"))
+        } else if stem == "KB" {
+            ("1000 or 1024 bytes", format!("{number} kB"), format!("{number} KiB"))
+        } else {
+            return None;
+        };
+        Some(AmountError::Ambiguous { unit: unit.into(), meanings, one, other })
+    }
 }

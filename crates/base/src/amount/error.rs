@@ -42,7 +42,7 @@ pub enum AmountError {
     /// A probability in quotes.
     #[error("\"{text}\" is a string: write a number from 0 to 1 without quotes")]
     Quoted { text: String },
-    /// Beyond 64 bits in the base unit.
+    /// Beyond 64 bits in the base unit, or a real number of 1e30 or more.
     #[error("\"{text}\" is too large")]
     TooLarge { text: String },
     /// Above zero, but below the resolution of the base unit.

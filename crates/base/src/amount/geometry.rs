@@ -2,7 +2,7 @@
 
 #[cfg(feature = "schema")]
 use super::types::capital;
-use super::types::{Amount, Reader, text_amount};
+use super::types::{Amount, Reader, real, text_amount};
 use super::{AmountError, Decimal};
 use alloc::format;
 use alloc::string::String;
@@ -48,7 +48,7 @@ impl Amount for Angle {
     }
     fn parse(text: &str) -> Result<Self, AmountError> {
         match split(text).ok_or_else(|| not_a(text, "an angle", Self::advice()))? {
-            (degrees, "deg" | "°") => Ok(Self(degrees)),
+            (degrees, "deg" | "°") => real(text, degrees).map(Self),
             (_, "") => Self::bare(text.trim()),
             (_, unit) => {
                 let known = "deg".into();
@@ -85,8 +85,8 @@ impl Amount for Length {
             (number, _) if number < 0.0 => {
                 Err(AmountError::Negative { text: text.into(), advice: Self::advice() })
             }
-            (number, "km") => Ok(Self(number)),
-            (number, "m") => Ok(Self(number / 1000.0)),
+            (number, "km") => real(text, number).map(Self),
+            (number, "m") => real(text, number / 1000.0).map(Self),
             (_, "") => Self::bare(text.trim()),
             (_, unit) => {
                 let known = "m, km".into();
@@ -131,6 +131,8 @@ mod tests {
             Err("95.37 has no unit: write an angle with a unit, such as \"95.37 deg\"".into())
         );
         assert!("-1 km".parse::<Length>().map_err(refused).is_err_and(|e| e.contains("negative")));
+        assert_eq!("1e999 deg".parse::<Angle>().map_err(refused), Err("\"1e999 deg\" is too large".into()));
+        assert_eq!("1e30 km".parse::<Length>().map_err(refused), Err("\"1e30 km\" is too large".into()));
         assert!("1 mi".parse::<Length>().map_err(refused).is_err_and(|e| e.contains("known: m, km")));
     }
 }

@@ -3,7 +3,7 @@
 use super::AmountError;
 #[cfg(feature = "schema")]
 use super::types::capital;
-use super::types::{Amount, Reader, text_amount};
+use super::types::{Amount, Reader, real, text_amount};
 use crate::decimal::{Decimal, number_len};
 use alloc::format;
 use alloc::string::String;
@@ -13,7 +13,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer};
 use serde::{Serialize, Serializer};
 
-/// A ratio of powers, which may be negative: `"-2.35 dB"`.
+/// A ratio of powers in decibels, which may be negative: `"-2.35 dB"`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decibels(pub f64);
 
@@ -21,7 +21,7 @@ pub struct Decibels(pub f64);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SymbolRate(pub f64);
 
-/// A temperature, above absolute zero: `"150 K"`.
+/// A temperature in kelvins, above absolute zero: `"150 K"`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Temperature(pub f64);
 
@@ -54,8 +54,8 @@ impl Amount for Decibels {
         let trimmed = text.trim();
         let (sign, size) = trimmed.strip_prefix('-').map_or((1.0, trimmed), |rest| (-1.0, rest));
         match split(size) {
-            // -0.0 is 0.
-            Some((n, "dB")) => Ok(Self(sign * n.to_f64() + 0.0)),
+            // The sum makes -0.0 zero.
+            Some((n, "dB")) => real(text, sign * n.to_f64() + 0.0).map(Self),
             Some((_, "")) => no_unit(trimmed, "dB"),
             _ => Err(refuse::<Self>(text, "a power ratio")),
         }
@@ -90,7 +90,7 @@ impl Amount for SymbolRate {
         };
         let rate = number.to_f64() * factor;
         if rate > 0.0 {
-            Ok(Self(rate))
+            real(text, rate).map(Self)
         } else {
             Err(AmountError::NeverSends { text: text.into(), advice: Self::advice() })
         }
@@ -116,7 +116,7 @@ impl Amount for Temperature {
     fn parse(text: &str) -> Result<Self, AmountError> {
         let what = "a temperature above absolute zero";
         match split(text.trim()) {
-            Some((n, "K")) if !n.is_zero() => Ok(Self(n.to_f64())),
+            Some((n, "K")) if n.to_f64() > 0.0 => real(text, n.to_f64()).map(Self),
             Some((_, "")) => no_unit(text.trim(), "K"),
             _ => Err(refuse::<Self>(text, what)),
         }
@@ -163,6 +163,10 @@ mod tests {
         assert!(
             baud("0 MBd").contains("never sends") && baud("5 Msym/s").contains("write symbols per second")
         );
-        assert!("0 K".parse::<Temperature>().is_err() && "-3 K".parse::<Temperature>().is_err());
+        for text in ["0 K", "1e-400 K", "-3 K", "1e400 K"] {
+            assert!(text.parse::<Temperature>().is_err(), "{text}");
+        }
+        assert_eq!(db("-1e400 dB"), "\"-1e400 dB\" is too large");
+        assert_eq!(baud("1e21 GBd"), "\"1e21 GBd\" is too large");
     }
 }

@@ -91,7 +91,10 @@ fn refused_forms_say_what_to_write() {
         (rate("10 parsecs"), "\"parsecs\" is not a unit of rate (known: bit/s, kbit/s, Mbit/s, Gbit/s)"),
         (size("1.5 B"), "\"1.5 B\" is not a whole number of bytes"),
         (size("64 KB"), "\"KB\" may mean 1000 or 1024 bytes: write \"64 kB\" or \"64 KiB\""),
-        (size("64 Mb"), "\"Mb\" may mean bits or bytes: write \"64 Mbit\" or \"64 MB\""),
+        (size("64 Mb"), "\"Mb\" may mean bits or bytes: write \"8 MB\" or \"64 MB\""),
+        (rate("10 Mb"), "\"Mb\" may mean bits or bytes: write \"10 Mbit/s\" or \"10 MB/s\""),
+        (rate("10 KB"), "\"KB\" is not a unit of rate (known: bit/s, kbit/s, Mbit/s, Gbit/s)"),
+        (time("5 mb"), "\"mb\" is not a unit of time (known: ns, us, ms, s, min, h)"),
         (size("99999999999 GiB"), "\"99999999999 GiB\" is too large"),
     ];
     for (got, want) in cases {
@@ -116,6 +119,18 @@ fn refused_forms_say_what_to_write() {
     assert_eq!(often.to_string().parse(), Ok(often));
     assert!("nan ms".parse::<Time>().is_err() && "inf s".parse::<Time>().is_err());
     assert!("5 e".parse::<Time>().is_err());
+}
+
+#[test]
+fn a_number_instead_of_a_text_or_a_table_is_refused_as_bare() {
+    let read = |json: &str| {
+        let mut json = serde_json::Deserializer::from_str(json);
+        let bare = |n: &str| format!("{n} has no unit");
+        text_or_table(&mut json, "a text", |_| Err::<Time, _>("text"), bare).unwrap_err().to_string()
+    };
+    assert!(read("5").contains("5 has no unit"), "{}", read("5"));
+    assert!(read("-5").contains("-5 has no unit") && read("0.5").contains("0.5 has no unit"));
+    assert!(read("true").contains("expected a text"));
 }
 
 #[test]

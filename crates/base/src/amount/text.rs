@@ -55,6 +55,9 @@ impl<'de, T: Deserialize<'de>, E: fmt::Display> Visitor<'de> for Reader<T, E> {
     fn visit_i64<R: de::Error>(self, n: i64) -> Result<T, R> {
         Err(R::custom((self.bare)(&n.to_string())))
     }
+    fn visit_u64<R: de::Error>(self, n: u64) -> Result<T, R> {
+        Err(R::custom((self.bare)(&n.to_string())))
+    }
     fn visit_f64<R: de::Error>(self, x: f64) -> Result<T, R> {
         Err(R::custom((self.bare)(&x.to_string())))
     }

@@ -1,6 +1,6 @@
 //! The amounts that files contain, one type per kind of value.
 
-use super::dimension::{self, RATE, SIZE, TIME};
+use super::dimension::{RATE, SIZE, TIME};
 use super::{AmountError, Decimal};
 use crate::{Duration, Rate};
 use alloc::format;
@@ -291,7 +291,7 @@ fn size_or<T>(
     if is(unit, name) {
         return whole(text, number, name).map(other);
     }
-    let known = SIZE.units.iter().any(|u| u.0 == unit) || dimension::ambiguous(text, unit).is_some();
+    let known = SIZE.units.iter().any(|u| u.0 == unit) || SIZE.ambiguous(text, unit).is_some();
     if !known {
         return Err(AmountError::UnknownUnitHere { unit: unit.into(), advice: advice.into() });
     }
@@ -363,8 +363,13 @@ impl fmt::Display for QueueLimit {
     }
 }
 
-/// Frequencies are below this: [`Decimal::parse`] takes 30 digits, so a larger number could not be read again.
-const LARGEST_FREQUENCY: f64 = 1e30;
+/// Real amounts are below this: [`Decimal::parse`] takes 30 digits, so a larger number could not be read again.
+const LARGEST_REAL: f64 = 1e30;
+
+/// `value`, the amount that `text` names, unless it is too large.
+pub(super) fn real(text: &str, value: f64) -> Result<f64, AmountError> {
+    if value.abs() < LARGEST_REAL { Ok(value) } else { Err(AmountError::TooLarge { text: text.into() }) }
+}
 
 impl Amount for Frequency {
     const NAME: &'static str = "Frequency";
@@ -386,10 +391,8 @@ impl Amount for Frequency {
         let number = Decimal::parse(number.trim()).ok_or_else(refuse)?.to_f64() / seconds;
         if number <= 0.0 {
             Err(AmountError::NeverHappens { text: text.into(), advice: Self::advice() })
-        } else if number >= LARGEST_FREQUENCY {
-            Err(AmountError::TooLarge { text: text.into() })
         } else {
-            Ok(Self(number))
+            real(text, number).map(Self)
         }
     }
     fn advice() -> String {

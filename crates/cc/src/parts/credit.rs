@@ -10,10 +10,9 @@ use crate::event::{Ack, AckKind};
 pub struct Credit(f64);
 
 impl Credit {
-    /// Segments that `ack` reports for the first time. `step`: what a cumulative acknowledgement with previous
-    /// credit subtracts besides its own segment: `1` in ns-2's module (n - 1 are subtracted), `0` in the paper and
-    /// in Linux (n are).
-    pub fn of(&mut self, ack: &Ack, step: f64) -> f64 {
+    /// Segments that `ack` reports for the first time. A cumulative acknowledgement of `n` segments, all of them credited
+    /// before, subtracts `n - kept` from the credit: `kept` is 1 in ns-2's module, 0 in the paper and in Linux.
+    pub fn of(&mut self, ack: &Ack, kept: f64) -> f64 {
         if let AckKind::Duplicate { .. } = ack.kind {
             self.0 += 1.0;
             return 1.0;
@@ -22,7 +21,7 @@ impl Credit {
         if n <= 1.0 {
             n
         } else if self.0 >= n {
-            self.0 -= n - step;
+            self.0 -= n - kept;
             1.0
         } else {
             n - core::mem::take(&mut self.0)

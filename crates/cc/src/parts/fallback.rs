@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stays_with_a_peer_that_may_answer() {
+    fn the_control_stays_with_a_peer_that_may_answer() {
         let mut s = stage();
         s.path.probes = ProbeSupport::Unknown;
         s.start(None);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_one_starts_afresh_with_a_peer_known_not_to_answer() {
+    fn the_fallback_starts_afresh_with_a_peer_known_not_to_answer() {
         let mut s = stage();
         s.path.probes = ProbeSupport::No;
         s.start(Some(Duration::from_millis(550)));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_one_goes_on_from_the_present_window_once_it_shows() {
+    fn the_fallback_continues_from_the_current_window_once_the_peer_proves_unable() {
         let mut s = stage();
         s.path.probes = ProbeSupport::Unknown;
         s.start(None);

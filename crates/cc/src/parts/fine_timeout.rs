@@ -28,7 +28,8 @@ impl FineTimeout {
         self.estimate.is_some() && age >= self.timeout
     }
 
-    /// A segment is retransmitted: the timeout is longer until the next sample.
+    /// A segment is retransmitted: until the next sample, the timeout is longer by an eighth, or doubled if the segment
+    /// was retransmitted before (`repeated`).
     pub fn back_off(&mut self, repeated: bool) {
         self.timeout = if repeated { self.timeout * 2 } else { self.timeout + self.timeout / 8 };
     }

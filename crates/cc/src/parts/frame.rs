@@ -136,7 +136,7 @@ impl Frame {
 
     /// `on_congestion`: sets the window and threshold chosen by the caller.
     pub fn reduce(&mut self, signal: Signal, ssthresh: f64, cwnd: f64) {
-        self.before = self.window();
+        self.remember();
         self.ssthresh = ssthresh;
         self.infl.clear();
         self.cwnd = cwnd;
@@ -173,7 +173,8 @@ impl Frame {
         self.reduced = cwnd;
     }
 
-    /// Saves the window for [`Self::undo`], if a caller reduces it without [`Self::reduce`].
+    /// Saves the window, without inflation, for [`Self::undo`]. [`Self::reduce`] and [`Self::timeout`] call this; a caller
+    /// that reduces the window otherwise must.
     pub fn remember(&mut self) {
         self.before = self.window();
         { self.infl }.end(&mut self.before.cwnd);
@@ -182,8 +183,7 @@ impl Frame {
     /// `on_timeout`: one segment; the threshold once per episode (RFC 5681 §3.1).
     pub fn timeout(&mut self, backoff: u32, ssthresh: f64) {
         if backoff <= 1 {
-            self.before = self.window();
-            { self.infl }.end(&mut self.before.cwnd);
+            self.remember();
             self.ssthresh = ssthresh;
         }
         self.infl.clear();

@@ -38,26 +38,25 @@ impl HyStart {
     /// `ssthresh` to the window.
     pub fn on_ack(&mut self, round: u64, rtt: Option<Duration>) -> bool {
         if self.round != Some(round) {
-            let first = self.round.replace(round).is_none();
+            self.round = Some(round);
             if let Some((_, rounds)) = &mut self.css {
                 *rounds += 1;
                 if *rounds >= CSS_ROUNDS {
                     return true;
                 }
             }
-            if !first {
-                self.last = self.current;
-            }
+            self.last = self.current;
             self.current = Duration::MAX;
             self.samples = 0;
         }
         let Some(rtt) = rtt else { return false };
         self.current = self.current.min(rtt);
         self.samples += 1;
-        if self.samples < N_RTT_SAMPLE || self.last == Duration::MAX {
+        if self.samples < N_RTT_SAMPLE {
             return false;
         }
         match self.css {
+            None if self.last == Duration::MAX => {}
             None => {
                 let thresh = (self.last / MIN_RTT_DIVISOR).min(MAX_RTT_THRESH).max(MIN_RTT_THRESH);
                 if self.current >= self.last + thresh {
@@ -134,5 +133,19 @@ mod tests {
         assert!(!h.conservative());
         assert_eq!(h.growth(2.0, false), 2.0);
         assert!(!h.on_ack(3, None));
+    }
+
+    #[test]
+    fn jitter_leads_back_after_a_round_without_samples() {
+        let mut h = HyStart::default();
+        round(&mut h, 0, 8, 550);
+        round(&mut h, 1, 8, 600);
+        assert!(!h.on_ack(2, None));
+        round(&mut h, 3, 8, 560);
+        assert!(!h.conservative());
+        // Nothing to compare with: the round before had no sample.
+        assert!(!h.on_ack(4, None));
+        round(&mut h, 5, 8, 900);
+        assert!(!h.conservative());
     }
 }

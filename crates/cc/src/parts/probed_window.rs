@@ -69,9 +69,9 @@ pub struct ProbedWindow {
     pub ssthresh: f64,
     /// The part of the window that is inflation.
     pub infl: Inflation,
-    /// Answers to probes that do not count \[Peach §III-A\].
+    /// Number of coming answers to probes that will not open the window: the guard \[Peach §III-A\].
     pub wdsn: u32,
-    /// Probes that the recovery may still send \[Peach §III-C\].
+    /// Number of probes that the recovery may still send \[Peach §III-C\].
     pub adsn: u32,
     /// The current acknowledgement revealed the loss: it clocks out no probe.
     pub just_entered: bool,
@@ -191,7 +191,7 @@ impl ProbedWindow {
     }
 
     /// `on_ack`, outside of recovery: growth by each acknowledgement, never beyond rwnd, "cwnd := min(cwnd + 1,
-    /// rwnd)" (R15). False within recovery.
+    /// rwnd)" (R15). Returns [`Self::advances`].
     #[inline(always)]
     pub fn grow(&mut self, cx: &Cx<'_>, ack: &Ack) -> bool {
         let advances = Self::advances(cx, ack);
@@ -281,7 +281,7 @@ impl ProbedWindow {
         }
     }
 
-    /// Saves the state that an undo of the next reduction restores.
+    /// Saves the state, without inflation, that [`Self::undo`] restores.
     fn remember(&mut self) {
         let mut before = self.window();
         { self.infl }.end(&mut before.cwnd);

@@ -1,7 +1,7 @@
 //! A small sender over one link: fixed RTT, one acknowledgement per segment, no reordering, no timers.
 //!
-//! It counts whole segments and repairs losses according to the policy (without proportional rate reduction and
-//! without a retransmission timer). It reproduces the worked traces of the papers exactly, and shows whether an
+//! It counts whole segments and repairs losses according to the policy, without proportional rate reduction, without
+//! Tahoe's go-back-N and without a retransmission timer. It ignores [`Actions::hold`] and [`Actions::rewind`]. It reproduces the worked traces of the papers exactly, and shows whether an
 //! algorithm converges without needing a real sender.
 
 use super::Stage;
@@ -20,7 +20,7 @@ pub struct Line {
     pub rtt: Duration,
     /// Rate of the transmitter; `None` is infinite.
     pub rate: Option<Rate>,
-    /// Maximum segments waiting or in transmission; further ones are lost.
+    /// Maximum segments waiting or in transmission, at a finite rate; further ones are lost.
     pub buffer: usize,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! - [`Stage`] raises events one at a time: for unit tests with numbers computed by hand;
 //! - [`ideal`] is a small sender over one ideal link: for worked traces and convergence;
-//! - [`model`] feeds it random sequences of events in the documented order and checks the invariants of every
-//!   algorithm:
+//! - [`model`] feeds an algorithm random sequences of events in the documented order and checks the invariants of
+//!   every algorithm:
 //!
 //! ```
 //! use skyhaul_cc::{Config, Rules, testing::model};
@@ -167,7 +167,7 @@ impl<C: CongestionControl> Stage<C> {
         self.path.probes = ProbeSupport::No;
         self.call(|cc, cx| cc.on_probe(cx, ProbeEvent::Unsupported))
     }
-    /// A loss, or another signal, is found, and recovery begins. The next event is the end of the send loop.
+    /// A signal of congestion is found. Unless it is an ECN echo, recovery begins.
     pub fn congestion(&mut self, signal: Signal) -> Actions {
         let act = self.call(|cc, cx| cc.on_congestion(cx, signal));
         if signal != Signal::Ecn {

@@ -20,20 +20,20 @@ use skyhaul_base::{Duration, Instant};
 pub struct Report {
     /// Trains of probes, with the receive window at that time.
     pub trains: Vec<(f64, Train)>,
-    /// Recoveries.
+    /// Recoveries and timeouts.
     pub recoveries: Vec<Episode>,
     /// Maximum window.
     pub highest_cwnd: f64,
 }
 
-/// A recovery and its consequences.
+/// A recovery or a timeout, and its consequences.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Episode {
-    /// Slow start threshold after the reduction.
+    /// Slow start threshold after the reduction; 0 for a timeout.
     pub ssthresh: f64,
     /// Probes requested until the next reduction or start.
     pub probes: u32,
-    /// The peer was known to answer probes when it began.
+    /// The peer was known to answer probes when the recovery began; false for a timeout.
     pub capable: bool,
 }
 
@@ -79,7 +79,7 @@ struct Model<C> {
     step: usize,
     policy: Policy,
 
-    /// Outstanding segments, and how many of them were retransmitted since a timeout (`SND.NXT`).
+    /// Outstanding segments, and how many of them lie below `SND.NXT`, which go-back-N sets back to `SND.UNA`.
     outstanding: u32,
     next: u32,
     sacked: u32,
@@ -131,6 +131,7 @@ impl<C: CongestionControl> Model<C> {
             rewind: false,
             sent: 0,
         };
+        // Without SACK under one of the presets, so that tests over all presets cover both.
         model.stage.path.sack = rules.initial_window != Rules::NS2_2004.initial_window;
         model.stage.path.probes = if policy.probes { ProbeSupport::Unknown } else { ProbeSupport::No };
         let cached = (policy.path_cache != PathCache::Unused).then_some(PathState {
@@ -147,10 +148,10 @@ impl<C: CongestionControl> Model<C> {
     }
 
     fn refresh(&mut self) {
-        let lost_again = self.lost.min(self.outstanding - self.sacked);
+        let lost = self.lost.min(self.outstanding - self.sacked);
         let p = &mut self.stage.path;
         p.set_in_flight(f64::from(self.next));
-        p.set_pipe(f64::from(self.next.saturating_sub(self.sacked + lost_again)));
+        p.set_pipe(f64::from(self.next.saturating_sub(self.sacked + lost)));
         p.app_limited = p.queued_bytes == 0;
         let age = self.stage.now - self.head_sent;
         p.head = (self.outstanding > 0).then_some(Head { age, retransmissions: self.head_again });

@@ -66,7 +66,7 @@ impl ControlOptions for Config {
     type Control = Box<Box<dyn CongestionControl>>;
     type Invalid = Invalid;
 
-    /// Refuses names and options that cannot be written in a file.
+    /// Refuses names with other characters than letters, digits, - and _, and options that have no canonical form.
     fn validate(&self) -> Result<(), Invalid> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if self.control.is_empty() || !self.control.chars().all(allowed) {
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_could_not_stand_in_a_path_are_refused() {
+    fn names_with_other_characters_and_numbers_that_no_file_holds_are_refused() {
         assert!(Config::new("my-aimd_2").validate().is_ok());
         for name in ["", "a b", "ä", "a.b"] {
             assert!(Config::new(name).validate().is_err(), "{name}");

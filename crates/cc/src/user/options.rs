@@ -93,7 +93,7 @@ mod read {
     use alloc::format;
     use alloc::string::String;
     use serde::Deserializer;
-    use serde::de::value::{Error, SeqDeserializer, StrDeserializer};
+    use serde::de::value::{Error, MapAccessDeserializer, SeqDeserializer, StrDeserializer};
     use serde::de::{DeserializeSeed, Error as _, IntoDeserializer, MapAccess, Visitor};
 
     #[derive(Clone, Copy)]
@@ -128,7 +128,7 @@ mod read {
         }
 
         fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-            // What is there is given: an option that is not is left out.
+            // An option that is present has a value: options have no null.
             visitor.visit_some(self)
         }
 
@@ -150,6 +150,11 @@ mod read {
                 Self::One(OptionValue::Text(s)) => {
                     let text: StrDeserializer<'_, Error> = s.as_str().into_deserializer();
                     text.deserialize_enum(name, variants, visitor)
+                }
+                // A variant with data, such as `{ segments = 2.0 }`.
+                Self::One(OptionValue::Table(all)) | Self::Table(all) if all.len() == 1 => {
+                    let entry = MapAccessDeserializer::new(Entries { rest: all.iter(), at: None });
+                    entry.deserialize_enum(name, variants, visitor)
                 }
                 _ => Err(Error::custom(format!("write one of {}", variants.join(", ")))),
             }
@@ -193,6 +198,7 @@ mod tests {
     enum Mode {
         SlowStart,
         Paced,
+        Window(f64),
     }
 
     #[derive(Debug, Deserialize, PartialEq)]
@@ -224,6 +230,8 @@ mod tests {
         let steps = alloc::vec![1.0, 2.5];
         assert_eq!(own, Own { gain: 2.0, count: 3, on: true, mode: Mode::Paced, cap: Some(8.5), steps });
         assert_eq!(Options::default().read::<Own>(), Ok(Own::default()));
+        let own: Own = options(r#"{"mode": {"window": 2.5}}"#).read().expect("a variant with data");
+        assert_eq!(own, Own { mode: Mode::Window(2.5), ..Own::default() });
     }
 
     #[test]
@@ -233,7 +241,9 @@ mod tests {
             (r#"{"count": -1}"#, "count: invalid value"),
             (r#"{"gian": 1}"#, "unknown field `gian`"),
             (r#"{"mode": "fast"}"#, "mode: unknown variant `fast`"),
-            (r#"{"mode": 3}"#, "mode: write one of slow-start, paced"),
+            (r#"{"mode": 3}"#, "mode: write one of slow-start, paced, window"),
+            (r#"{"mode": {"window": 1, "paced": 2}}"#, "mode: write one of slow-start, paced, window"),
+            (r#"{"mode": {"window": "wide"}}"#, "mode: window: invalid type"),
         ] {
             let why = options(json).read::<Own>().expect_err(json).to_string();
             assert!(why.contains(words), "{why}");

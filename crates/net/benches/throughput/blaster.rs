@@ -1,4 +1,4 @@
-//! The least that a sender and a receiver can do.
+//! The minimal work of a sender and of a receiver.
 //!
 //! The sender does nothing but send: one prebuilt segment, its sequence number replaced, as long as the window admits it.
 //! No congestion control, no timestamps, no SACK; a stall of 200 ms sends everything unacknowledged again. The receiver
@@ -86,7 +86,7 @@ pub(crate) fn send(tun: &Tun, ours: [u8; 4], theirs: [u8; 4], port: u16, bytes: 
     let first = 1_u32;
     let syn = peer.packet(first - 1, 0, SYN, &[2, 4, 5, 180, 1, 3, 3, 7], 0);
     tun.write(&syn).expect("writes");
-    // The answer to the SYN; other packets (IPv6 looks for routers) are none of ours.
+    // The answer to the SYN; the kernel's other packets, such as router solicitations, are ignored.
     let (their_next, shift) = loop {
         let Some(n) = tun.read(&mut buf).expect("reads") else {
             if wait.until(Clock::now() + Duration::from_secs(1)).expect("waits").readable == 0 {
@@ -145,7 +145,7 @@ pub(crate) fn send(tun: &Tun, ours: [u8; 4], theirs: [u8; 4], port: u16, bytes: 
             }
         }
     });
-    // Until it is acknowledged, or the peer has said its own farewell.
+    // Until the FIN is acknowledged.
     let end = first.wrapping_add(bytes as u32);
     loop {
         tun.write(&peer.packet(end, their_next, FIN | ACK, &[], 0)).expect("writes");
@@ -162,7 +162,7 @@ pub(crate) fn send(tun: &Tun, ours: [u8; 4], theirs: [u8; 4], port: u16, bytes: 
     }
 }
 
-/// Acknowledges what a program of the kernel's sends to us, until its FIN.
+/// Acknowledges what a program sends through the kernel's TCP, until its FIN; returns the payload bytes received.
 pub(crate) fn receive(tun: &Tun, ours: [u8; 4], theirs: [u8; 4]) -> u64 {
     /// Window of 4 MiB, scaled by 2^7.
     const WINDOW: [u8; 2] = 0x8000_u16.to_be_bytes();
@@ -186,7 +186,7 @@ pub(crate) fn receive(tun: &Tun, ours: [u8; 4], theirs: [u8; 4]) -> u64 {
             let answer = peer.packet(0, expected, SYN | ACK, &[2, 4, 5, 180, 1, 3, 3, 7], 0);
             tun.write(&answer).expect("writes");
             ack = peer.packet(1, 0, ACK, &[], 0);
-            // The window takes the place of the one that is there.
+            // The scaled window replaces that of the SYN-ACK; the checksum is computed again.
             ack[34..36].copy_from_slice(&WINDOW);
             ack[36..38].fill(0);
             base = !folded(words(&ack[12..]) + 6 + 20);

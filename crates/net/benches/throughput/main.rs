@@ -1,10 +1,10 @@
-//! Throughput over TUN, beside what else this machine can do: `cargo bench -p skyhaul-net` (as root).
+//! Throughput over TUN, compared with other ways on the same machine: `cargo bench -p skyhaul-net` (as root).
 //!
-//! The same bytes to a sink of the kernel's, and from a source of the kernel's, in several ways, in turn and several
-//! times over, so that what else the machine does falls on all of them: our sender and our receiver; the same with
-//! super-packets; the least that a sender or a receiver can do, which writes prebuilt packets into the same kind of
-//! interface; and the kernel's own over a veth, without offloads. Ratios are taken within a repetition. A word behind
-//! `--` measures only the ways that have it in their name.
+//! Each way carries the same bytes to a sink, or from a source, that uses the kernel's TCP. The ways take turns over
+//! several repetitions, so that other load of the machine falls on all of them: our sender and our receiver; the same
+//! with super-packets; a minimal sender or receiver, which writes prebuilt packets into the same kind of interface; and
+//! the kernel's TCP over a veth, without offloads. Ratios are taken within a repetition. A word behind `--` measures
+//! only the ways that have it in their name.
 #![allow(missing_docs, missing_debug_implementations, reason = "a program")]
 
 #[cfg(target_os = "linux")]
@@ -38,9 +38,9 @@ mod linux {
     /// What one way took.
     #[derive(Clone, Copy, Debug)]
     pub(crate) struct Took {
-        /// From the first byte to the last acknowledgement.
+        /// Time of the transfer, including what the way does around it (handshake, close).
         seconds: f64,
-        /// Processor time of the sending thread.
+        /// Processor time of the measured thread: the sender, or the receiver in ways that receive.
         cpu: f64,
     }
 
@@ -62,7 +62,7 @@ mod linux {
         }
     }
 
-    /// A program of the kernel's that reads and forgets.
+    /// A thread that reads from the kernel's TCP and discards; returns the bytes read.
     fn sink(ns: &Namespace, at: IpAddr) -> (SocketAddr, JoinHandle<u64>) {
         let listener = ns.within(|| TcpListener::bind((at, 0))).expect("enters").expect("binds");
         let to = listener.local_addr().expect("an address");
@@ -111,22 +111,27 @@ mod linux {
         took
     }
 
-    fn ip(ns: &Namespace, program: &str, args: &str) -> bool {
+    /// Whether a program succeeds in a namespace.
+    fn succeeds(ns: &Namespace, program: &str, args: &str) -> bool {
         let run = || Command::new(program).args(args.split(' ')).output();
         ns.within(run).expect("enters").is_ok_and(|o| o.status.success())
     }
 
-    /// Two namespaces with a veth between them, every packet on its own.
+    /// Connects two namespaces by a veth without offloads: every packet is sent on its own.
     fn pair(near: &Namespace, far: &Namespace) {
         let mut holder =
             far.within(|| Command::new("sleep").arg("60").spawn()).expect("enters").expect("starts");
-        assert!(ip(near, "ip", &format!("link add near0 type veth peer name far0 netns {}", holder.id())));
+        assert!(succeeds(
+            near,
+            "ip",
+            &format!("link add near0 type veth peer name far0 netns {}", holder.id())
+        ));
         for (ns, name, own) in [(near, "near0", 1), (far, "far0", 2)] {
-            assert!(ip(ns, "ip", &format!("addr add 10.85.0.{own}/24 dev {name}")));
-            assert!(ip(ns, "ip", &format!("link set {name} up")));
-            if !ip(ns, "ethtool", &format!("-K {name} tso off gso off gro off")) {
+            assert!(succeeds(ns, "ip", &format!("addr add 10.85.0.{own}/24 dev {name}")));
+            assert!(succeeds(ns, "ip", &format!("link set {name} up")));
+            if !succeeds(ns, "ethtool", &format!("-K {name} tso off gso off gro off")) {
                 println!(
-                    "ethtool is not there: the kernel sends packets of up to 64 KiB, and its figures say little"
+                    "ethtool failed: the kernel sends packets of up to 64 KiB, so its figures cannot be compared"
                 );
             }
         }
@@ -155,7 +160,7 @@ mod linux {
         }
     }
 
-    /// A program of the kernel's that sends everything and closes.
+    /// A thread that sends everything through the kernel's TCP and closes.
     fn source(ns: &Namespace, to: SocketAddr) -> JoinHandle<()> {
         let ns = ns.clone();
         std::thread::spawn(move || {

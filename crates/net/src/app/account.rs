@@ -1,11 +1,11 @@
-//! Summary of a connection that outlives it.
+//! Summary of a connection, kept after the connection is gone.
 
 use crate::host::{Conn, Failure};
 use skyhaul_cc::ProbeSupport;
 use skyhaul_tcp::{Counters, State};
 use std::net::SocketAddr;
 
-/// Summary of a connection that outlives it.
+/// Summary of a connection, kept after the connection is gone.
 #[derive(Clone, Debug)]
 pub struct Account {
     /// Local address and port.
@@ -24,7 +24,7 @@ pub struct Account {
     pub connected: bool,
     /// The connection closed in order: everything was acknowledged, our FIN included.
     pub in_order: bool,
-    /// Why it failed, if it did not close in order.
+    /// Why it failed; `None` if it has not, or if this end aborted it.
     pub failure: Option<Failure>,
 }
 

@@ -1,7 +1,7 @@
 //! Arrivals at the receiving ends of flows that have a viewer, in the form in which the simulator reports them.
 //!
 //! A viewer belongs to a workload, which runs at the sender. The receivers therefore log arrivals with their times,
-//! and the workload gets them afterwards.
+//! which are passed to the workload after the run.
 
 use skyhaul_apps::{Arrival, Datagram};
 use skyhaul_base::Instant;

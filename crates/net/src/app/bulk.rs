@@ -11,14 +11,14 @@ use skyhaul_base::{Duration, Instant};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// How long connections may take to close once the time is over or the user stops the run: service managers lose patience
-/// after some ten seconds.
+/// How long connections may take to close once the time is over or the user stops the run: Docker kills a program ten
+/// seconds after it has asked it to stop.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// When a sender stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// After this time; data written but not yet sent is then taken back.
+    /// After this time since the first connection was established; data written but not yet sent is then taken back.
     Time(Duration),
     /// When this many bytes have been acknowledged, over all connections.
     Bytes(u64),
@@ -109,7 +109,7 @@ impl Bulk {
         self.streams.iter().map(|s| (&s.meter, s.account.as_ref()))
     }
     fn close(&mut self, now: Instant, host: &mut Host) {
-        // Only once; afterwards the sender just waits.
+        // Only once: afterwards the sender waits for its connections to close.
         (self.limit, self.deadline) = (Limit::Bytes(0), Instant::MAX);
         for s in self.streams.iter_mut().filter(|s| s.account.is_none()) {
             s.close(now, host);

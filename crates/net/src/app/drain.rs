@@ -1,4 +1,4 @@
-//! What is left to do after an application has ended: its last data must still arrive.
+//! Keeps the host running after its application has ended, until the last data has arrived.
 //!
 //! A released connection may still have unacknowledged data or an unacknowledged FIN. A connection that we closed
 //! first is in TIME-WAIT: if our last acknowledgement is lost, the peer retransmits its FIN, and the host must
@@ -7,7 +7,7 @@
 use crate::host::{App, AppStatus, Host};
 use skyhaul_base::{Duration, Instant};
 
-/// How long it must be quiet, beyond one RTT. Peers retransmit a FIN after one RTT and at least 200 ms.
+/// How long no packet must have arrived, beyond one RTT. Peers retransmit a FIN one RTT plus at least 200 ms after it.
 const QUIET: Duration = Duration::from_millis(300);
 /// Maximum time to wait; connections still open after it are reset.
 const MOST: Duration = Duration::from_secs(5);

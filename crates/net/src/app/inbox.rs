@@ -20,13 +20,13 @@ impl Inbox {
     pub fn new(until: Instant) -> Self {
         Self { until, senders: BTreeMap::new() }
     }
-    /// Records a datagram. One without a header cannot be measured and is ignored.
+    /// Records a datagram. One without a header, or with a time in the future, cannot be measured and is ignored.
     pub fn arrived(&mut self, now: Instant, from: SocketAddr, payload: &[u8]) {
         if let Some(datagram) = Datagram::read(payload).filter(|d| now <= self.until && d.sent_at <= now) {
             self.senders.entry(from).or_default().arrived(now, &datagram);
         }
     }
-    /// Reads everything that has arrived at a host.
+    /// Reads and records every datagram that has arrived at a host.
     pub fn read(&mut self, host: &mut Host) {
         while let Some(d) = host.receive() {
             self.arrived(d.at, d.from, &d.payload);

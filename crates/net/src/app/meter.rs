@@ -6,9 +6,9 @@ use skyhaul_base::{Duration, Instant};
 /// Measurements of one interval, of a sender or of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Interval {
-    /// Start of the interval, since the connection was established.
+    /// Start of the interval, since the meter began ([`Meter::began`]).
     pub from: Duration,
-    /// End of the interval.
+    /// End of the interval, since the meter began.
     pub to: Duration,
     /// Payload acknowledged by the peer (sender), or read in order (receiver), bytes.
     pub bytes: u64,
@@ -47,12 +47,12 @@ struct Totals {
     timeouts: u64,
 }
 
-/// How far a meter is.
+/// What a meter does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MeterState {
     /// An interval is under way.
     Measuring,
-    /// Nothing has moved in the last interval: the next one lasts until something does.
+    /// Nothing has moved since the last interval ended: the next one lasts until something does.
     Asleep,
     /// The last interval is closed.
     Finished,
@@ -75,7 +75,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// A meter of a sender or of a receiver, with intervals of length `every`.
+    /// A meter of a sender or of a receiver, with intervals of length `every`, which must not be zero.
     #[must_use]
     pub fn new(receiving: bool, every: Duration) -> Self {
         Self {
@@ -90,7 +90,8 @@ impl Meter {
             dozes: false,
         }
     }
-    /// Merges idle time into one interval, however long: idle connections then cost neither time nor memory.
+    /// Merges the whole intervals of idle time into one, however many: idle connections then cost neither time nor
+    /// memory.
     #[must_use]
     pub fn dozing(mut self) -> Self {
         self.dozes = true;
@@ -114,23 +115,23 @@ impl Meter {
         }
     }
 
-    /// Starts time at the establishment of the connection.
+    /// Starts time, if it has not started: to be called when the connection is established.
     pub fn begin(&mut self, now: Instant) {
         if self.began.is_none() {
             (self.began, self.at) = (Some(now), now);
         }
     }
-    /// Restarts time here and ignores what the connection has carried before.
-    pub fn begin_anew(&mut self, now: Instant, c: &Conn) {
+    /// Starts time, if it has not started. What the connection has carried before does not count.
+    pub fn begin_from(&mut self, now: Instant, c: &Conn) {
         self.begin(now);
         self.last = self.totals(c);
     }
-    /// When the connection was established.
+    /// When time started; `None` before.
     #[must_use]
     pub fn began(&self) -> Option<Instant> {
         self.began
     }
-    /// When the current interval ends.
+    /// When the current interval ends; [`Instant::MAX`] if there is none or it has no fixed end.
     #[must_use]
     pub fn next(&self) -> Instant {
         if self.began.is_some() && self.state == MeterState::Measuring {
@@ -139,7 +140,7 @@ impl Meter {
             Instant::MAX
         }
     }
-    /// Closes the intervals that are over; to be called when something may have happened.
+    /// Closes the intervals that are over; to be called at [`Self::next`] and when something may have happened.
     pub fn turn(&mut self, now: Instant, c: &Conn) {
         if self.state == MeterState::Asleep {
             self.wake(now, c);
@@ -170,6 +171,11 @@ impl Meter {
     /// Closes the last interval now; only the first call counts.
     pub fn finish(&mut self, now: Instant, c: &Conn) {
         self.turn(now, c);
+        if self.state == MeterState::Asleep {
+            self.wake(now, c);
+        }
+        // The rest counts even if nothing moves in it: the sum of the intervals is the whole time.
+        self.dozes = false;
         if self.began.is_some() && now > self.at && self.state == MeterState::Measuring {
             self.close(now, c);
         }
@@ -208,7 +214,7 @@ impl Meter {
     pub fn has_news(&self) -> bool {
         self.reported < self.intervals.len()
     }
-    /// Intervals not reported yet.
+    /// Intervals not reported yet, which then count as reported.
     pub fn news(&mut self) -> &[Interval] {
         let from = std::mem::replace(&mut self.reported, self.intervals.len());
         self.intervals.get(from..).unwrap_or_default()
@@ -228,5 +234,31 @@ impl Meter {
             cwnd_segments: b.cwnd_segments,
             srtt: b.srtt,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::{Endpoint, Host, HostConfig, Secret};
+    use std::net::SocketAddr;
+
+    #[test]
+    fn idle_time_at_the_end_of_a_connection_counts() {
+        let end = |n| SocketAddr::from(([10, 84, 0, n], 80));
+        let ms = |ms| Instant::ZERO + Duration::from_millis(ms);
+        let mut host = Host::new(HostConfig::new(vec![end(1).ip()], Secret::fixed([1; 16])));
+        let endpoint = Endpoint::host(skyhaul_cc::Config::by_name("cubic").unwrap());
+        let id = host.connect(Instant::ZERO, end(1), end(2), &endpoint).unwrap();
+        let conn = host.conn(id).unwrap();
+        // Whether the meter was called at the end of its interval or not.
+        for calls in [&[][..], &[1000], &[1000, 2200]] {
+            let mut meter = Meter::new(true, Duration::from_secs(1)).dozing();
+            meter.begin(ms(0));
+            calls.iter().for_each(|at| meter.turn(ms(*at), conn));
+            meter.finish(ms(2500), conn);
+            let spans: Vec<_> = meter.intervals().iter().map(|i| (ms(0) + i.from, ms(0) + i.to)).collect();
+            assert_eq!(spans, [(ms(0), ms(2000)), (ms(2000), ms(2500))], "{calls:?}");
+        }
     }
 }

@@ -19,6 +19,7 @@ pub struct Rated {
     offered: Offered,
     /// Headers of each datagram, bytes.
     header: u32,
+    /// Buffer for the datagram being sent.
     room: Vec<u8>,
 }
 
@@ -44,7 +45,7 @@ impl Rated {
     pub fn local(&self) -> SocketAddr {
         self.ends.0
     }
-    /// Handles a datagram that arrived at our end: a report, or an unrelated one.
+    /// Handles a datagram that arrived at our port; one that is no report is ignored.
     pub fn arrived(&mut self, now: Instant, payload: &[u8]) {
         if let Some(report) = Report::read(payload) {
             self.sender.handle_report(now, &report);
@@ -131,7 +132,8 @@ impl Reporters {
     pub fn expect(&mut self, port: u16, config: Config, header: u32) {
         self.ports.insert(port, (config, header));
     }
-    /// Handles a datagram that arrived at `to`. One to another port, or with a time in the future, is ignored.
+    /// Handles a datagram that arrived at `to`. One to another port, without a header, or with a time in the future, is
+    /// ignored.
     pub fn arrived(&mut self, now: Instant, from: SocketAddr, to: SocketAddr, payload: &[u8]) {
         let Some((config, header)) = self.ports.get(&to.port()) else { return };
         let Some(data) = Data::read(payload, *header).filter(|d| d.sent_at <= now) else { return };

@@ -4,22 +4,22 @@ use super::account::Account;
 use super::meter::Meter;
 use super::standstill::Standstill;
 use crate::host::{App, AppStatus};
-use crate::host::{Conn, ConnId, Failure, Host};
+use crate::host::{Conn, ConnId, Host};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_tcp::State;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How long a server that has closed discards what still comes, so that a peer that is sending reads the last response
 /// before it is reset (RFC 9112 §9.6).
 const LINGER: Duration = Duration::from_secs(2);
-/// Bytes that must move within the server's time limit after it has closed: who acknowledges a byte a minute would otherwise
-/// hold a connection for ever.
+/// Bytes that must move within the server's time limit after it has closed: a client that acknowledges one byte a minute
+/// would otherwise hold a connection for ever.
 const LEAST: u64 = 1024;
-/// How long a stopping server waits for a peer that acknowledges nothing more, or two round trips if that is longer; and for one that
-/// does. Service managers lose patience after some ten seconds, of which [`super::Drain`] takes five.
+/// How long a stopping server waits for a peer that acknowledges nothing more; two round trips if that is longer.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a stopping server waits for a peer that goes on acknowledging: Docker kills a program ten seconds after it
+/// has asked it to stop, and [`super::Drain`] takes five of them.
 const MOST: Duration = Duration::from_secs(4);
 
 /// The next step of a conversation.
@@ -46,38 +46,30 @@ pub struct ServedConnection {
     pub id: ConnId,
     /// Its summary.
     pub account: Account,
-    /// The client's address.
-    pub remote: SocketAddr,
-    /// Local port of the connection.
-    pub port: u16,
-    /// Measurements of received data.
+    /// Measurements of received data, or of sent data ([`Serve::sending`]).
     pub meter: Meter,
-    /// Bytes sent and acknowledged.
-    pub sent: u64,
-    /// Counters of the local sender.
-    pub counters: skyhaul_tcp::Counters,
-    /// Why it failed, if it did not close in order.
-    pub failure: Option<Failure>,
 }
 
 #[derive(Debug)]
 struct Served<T> {
-    talker: T,
+    handler: T,
     meter: Meter,
+    /// We have closed or reset the connection; the handler is not called any more.
     closing: bool,
     /// Until when to wait for the peer's FIN.
     linger: Instant,
-    /// Whether anything moves, or, once it is closing, whether enough does.
+    /// Whether any data moves, or, once it is closing, whether enough does.
     still: Option<Standstill>,
-    /// In a server that stops: the bytes acknowledged when it last looked, and when it looks again.
-    stops: (u64, Instant),
+    /// In a server that stops: the bytes acknowledged at the last check, and the time of the next check.
+    stop_check: (u64, Instant),
+    /// When the handler or the close next needs a call.
     wake: Instant,
-    /// Its next call, as entered in the list of calls.
+    /// The time of its next call in [`Serve::due`]; [`Instant::MAX`] if it is not there.
     due: Instant,
 }
 
 impl<T> Served<T> {
-    /// Whether no data moves any more: how the conversation then ends, or otherwise when to look again.
+    /// When to check again whether data moves; `Err`, with how the connection ends, if it has stood still for too long.
     fn stands_still(
         &mut self,
         now: Instant,
@@ -98,12 +90,12 @@ impl<T> Served<T> {
         self.closing = true;
         self.still = host.conn(id).map(|c| Standstill::new(now, c, LEAST));
     }
-    /// Whether a closed connection has no end in sight: the peer has not sent its FIN in time, or data and our FIN
-    /// wait for it. Plans the next look.
+    /// Whether a closing connection stands still: too few bytes of our data are acknowledged. Plans the next check, and the
+    /// end of the wait for the peer's FIN.
     fn hangs(&mut self, now: Instant, host: &Host, id: ConnId, idle: Duration) -> bool {
         let Some(c) = host.conn(id).filter(|c| !c.is_over()) else { return false };
         if c.tcp().state() == State::FinWait2 {
-            // Released after this time; then `fin-timeout` begins.
+            // Released after this time; then the endpoint's `fin_timeout` begins.
             self.linger = self.linger.min(now + LINGER);
             self.wake = self.linger;
             return false;
@@ -118,19 +110,19 @@ impl<T> Served<T> {
     /// Whether a stopping server, which waits until `most` at the latest, waits no more for this connection.
     fn is_dropped(&mut self, now: Instant, host: &Host, id: ConnId, most: Instant) -> bool {
         let Some(c) = host.conn(id) else { return true };
-        let (acked, look) = self.stops;
+        let (acked, at) = self.stop_check;
         let moves = c.counters().bytes_acked > acked && c.tcp().unacked() > 0;
-        if now >= look && (!moves || now >= most) {
+        if now >= at && (!moves || now >= most) {
             return true;
         }
-        if now >= look {
-            self.looks(now, c, most);
+        if now >= at {
+            self.plan_stop_check(now, c, most);
         }
         false
     }
-    fn looks(&mut self, now: Instant, c: &Conn, most: Instant) {
+    fn plan_stop_check(&mut self, now: Instant, c: &Conn, most: Instant) {
         let round_trips = c.snapshot().srtt.map_or(Duration::ZERO, |rtt| rtt * 2);
-        self.stops = (c.counters().bytes_acked, (now + PATIENCE.max(round_trips)).min(most));
+        self.stop_check = (c.counters().bytes_acked, (now + PATIENCE.max(round_trips)).min(most));
     }
 }
 
@@ -166,7 +158,8 @@ impl<T, G> std::fmt::Debug for Serve<T, G> {
 }
 
 impl<T: ConnectionHandler, G: FnMut(u16) -> T> Serve<T, G> {
-    /// Serves the connections that the host's listeners accept: `most` in total, or without limit.
+    /// Serves the connections that the host's listeners accept: `most` in total, or without limit. Meters have intervals of
+    /// length `every`, which must not be zero.
     #[must_use]
     pub fn new(greet: G, every: Duration, most: Option<u64>) -> Self {
         let (served, ended) = (BTreeMap::new(), Vec::new());
@@ -211,10 +204,10 @@ impl<T: ConnectionHandler, G: FnMut(u16) -> T> Serve<T, G> {
         }
     }
 
-    /// Calls the handler of a connection, and notes when it next wants to be called.
-    fn one(&mut self, now: Instant, host: &mut Host, id: ConnId) {
+    /// Attends to a connection, and notes when it next needs a call.
+    fn call(&mut self, now: Instant, host: &mut Host, id: ConnId) {
         // A panic of one handler ends its connection alone.
-        if catch_unwind(AssertUnwindSafe(|| self.talk(now, host, id))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| self.attend(now, host, id))).is_err() {
             host.note_defect();
             host.abort(now, id);
             if let Some(s) = self.served.get_mut(&id) {
@@ -238,21 +231,22 @@ impl<T: ConnectionHandler, G: FnMut(u16) -> T> Serve<T, G> {
         }
     }
 
-    fn talk(&mut self, now: Instant, host: &mut Host, id: ConnId) {
+    /// Calls the handler of a connection, or follows its close, and takes it from the list when it is over.
+    fn attend(&mut self, now: Instant, host: &mut Host, id: ConnId) {
         let Some(s) = self.served.get_mut(&id) else { return };
         if let Some(c) = host.conn(id) {
             s.meter.turn(now, c);
         }
         s.wake = Instant::MAX;
         if !s.closing {
-            let talk = match s.stands_still(now, host, id, self.idle) {
-                Ok(look) => match s.talker.turn(now, host, id) {
-                    NextStep::Until(at) => NextStep::Until(at.min(look)),
+            let next = match s.stands_still(now, host, id, self.idle) {
+                Ok(check) => match s.handler.turn(now, host, id) {
+                    NextStep::Until(at) => NextStep::Until(at.min(check)),
                     end => end,
                 },
-                Err(talk) => talk,
+                Err(end) => end,
             };
-            match talk {
+            match next {
                 NextStep::Until(at) => s.wake = at,
                 NextStep::Close => {
                     host.shutdown(now, id);
@@ -266,17 +260,17 @@ impl<T: ConnectionHandler, G: FnMut(u16) -> T> Serve<T, G> {
         }
         if s.closing {
             host.discard(now, id);
-            // A peer may keep sending to a reader that has gone, vanish, or keep its window closed. The RST leaves in this
-            // turn; the connection is released in the next one.
-            let stops = self.stopping && s.is_dropped(now, host, id, self.ends);
-            if stops || s.hangs(now, host, id, self.idle) {
+            // A peer may go on sending, vanish, or keep its window closed. The RST leaves in this turn; the connection is
+            // released in the next one.
+            let dropped = self.stopping && s.is_dropped(now, host, id, self.ends);
+            if dropped || s.hangs(now, host, id, self.idle) {
                 if host.conn(id).is_some_and(|c| !c.is_over()) {
                     s.wake = now + Duration::from_millis(1);
                     host.abort(now, id);
                     return;
                 }
             } else if self.stopping {
-                s.wake = s.wake.min(s.stops.1);
+                s.wake = s.wake.min(s.stop_check.1);
             }
         }
         let Some(c) = host.conn(id) else { return };
@@ -290,12 +284,7 @@ impl<T: ConnectionHandler, G: FnMut(u16) -> T> Serve<T, G> {
                     in_order: c.failure().is_none() && (c.ended_in_order() || c.at_end()),
                     ..Account::of(c)
                 },
-                remote: c.remote(),
-                port: c.local().port(),
                 meter: s.meter.clone(),
-                sent: c.counters().bytes_acked,
-                counters: c.counters(),
-                failure: c.failure(),
             });
             self.due.remove(&(s.due, id));
             self.fresh.remove(&id);
@@ -313,18 +302,19 @@ impl<T: ConnectionHandler, G: FnMut(u16) -> T> App for Serve<T, G> {
                 self.taken += 1;
                 let mut meter = Meter::new(self.receiving, self.every).dozing();
                 meter.begin(now);
-                let talker = (self.greet)(port);
+                let handler = (self.greet)(port);
                 let (wake, due) = (Instant::MAX, Instant::MAX);
-                let (closing, linger, stops) = (false, Instant::MAX, (0, Instant::MAX));
+                let (closing, linger, stop_check) = (false, Instant::MAX, (0, Instant::MAX));
                 let still = None;
-                self.served.insert(id, Served { talker, meter, closing, linger, still, stops, wake, due });
+                self.served
+                    .insert(id, Served { handler, meter, closing, linger, still, stop_check, wake, due });
             }
-            self.one(now, host, id);
+            self.call(now, host, id);
         }
         // Each handler once: one that wants to be called immediately is called in the next turn.
         let due: Vec<ConnId> = self.due.range(..=(now, ConnId::LAST)).map(|(_, id)| *id).collect();
         for id in due {
-            self.one(now, host, id);
+            self.call(now, host, id);
         }
         let full = self.most.is_some_and(|most| self.taken >= most);
         if (full || self.stopping) && self.served.is_empty() { AppStatus::Done } else { AppStatus::Waiting }
@@ -342,9 +332,9 @@ impl<T: ConnectionHandler, G: FnMut(u16) -> T> App for Serve<T, G> {
             host.take_back(now, *id);
             host.shutdown(now, *id);
             if let Some(c) = host.conn(*id) {
-                s.looks(now, c, self.ends);
+                s.plan_stop_check(now, c, self.ends);
             }
-            s.wake = s.stops.1;
+            s.wake = s.stop_check.1;
         }
         let all: Vec<ConnId> = self.served.keys().copied().collect();
         all.into_iter().for_each(|id| self.plan(id));

@@ -90,7 +90,8 @@ impl Session {
     pub fn started(&self) -> Option<Instant> {
         self.started
     }
-    /// When it finished all its work, or finished after being stopped; transfers in progress may continue.
+    /// When it finished all its work, or, after a stop, what the stop left of it; transfers that arrived at random may
+    /// continue.
     #[must_use]
     pub fn finished(&self) -> Option<Instant> {
         self.finished
@@ -122,7 +123,7 @@ impl Session {
         for (at, arrival) in came.take_while(|(at, _)| *at <= end) {
             watch.arrived(at, &arrival);
         }
-        // Segments out of order were not reported.
+        // Only the simulator reports segments that arrive out of order.
         Some(Viewed { delayed_wire: None, ..watch.viewed(end) })
     }
     /// Latest time at which [`Self::turn`] must be called, whatever the carrier does; [`Instant::MAX`] means never.
@@ -198,7 +199,7 @@ impl Session {
             watch.feedback(&feedback);
         }
         loop {
-            // One that waited for a connection began when it arrived.
+            // A transfer that waited for a connection began when it arrived.
             let began = if self.app.opens_many() { self.app.next().min(now) } else { now };
             let Some(demand) = self.app.poll(until) else { break };
             match demand {
@@ -380,13 +381,13 @@ mod tests {
         let over = Transport::Datagrams { header: 28, yields: false };
         let (mut s, mut c) = (session(config, over, 0, at(10)), Script::default());
         s.turn(at(0), &mut c).unwrap();
-        // Late: those that were due leave now, and say so.
+        // A late call: the datagrams that were due are sent now, with the time of now.
         s.turn(at(9), &mut c).unwrap();
         let ninth = Datagram { number: 9, sent_at: at(9), len: 72 };
         assert_eq!((s.datagrams(), c.sent.last()), (10, Some(&ninth)));
         s.turn(at(11), &mut c).unwrap();
         assert_eq!((s.finished(), s.datagrams(), s.next()), (Some(at(11)), 10, Instant::MAX));
-        // Nothing of what was due before the end is forgotten, nothing of what was due then is sent.
+        // What was due before the stop is sent; what was due at the stop is not.
         let (mut s, mut c) = (session(config, over, 0, at(10)), Script::default());
         s.turn(at(12), &mut c).unwrap();
         assert_eq!((s.finished(), s.datagrams()), (Some(at(12)), 10));

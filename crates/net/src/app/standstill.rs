@@ -3,8 +3,8 @@
 use crate::host::Conn;
 use skyhaul_base::{Duration, Instant};
 
-/// Notices that a connection moves less than so many bytes, in both directions together, in a given time. What the
-/// server itself sends counts only once the peer has acknowledged it.
+/// Detects that a connection moves fewer than `least` bytes, in both directions together, within a given time. Data that
+/// the server sends counts only once the peer has acknowledged it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standstill {
     least: u64,
@@ -16,7 +16,7 @@ impl Standstill {
     pub(super) fn new(now: Instant, c: &Conn, least: u64) -> Self {
         Self { least, moved: moved(c), since: now }
     }
-    /// Whether it has stood still for `patience`; to be called at least at [`Self::next`].
+    /// Whether the connection has stood still for `patience`; to be called at [`Self::next`] at the latest.
     pub(super) fn is_over(&mut self, now: Instant, c: &Conn, patience: Duration) -> bool {
         let moved = moved(c);
         if moved >= self.moved + self.least {

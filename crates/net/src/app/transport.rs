@@ -13,8 +13,7 @@ use std::sync::Arc;
 
 /// How long a connection may take to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long to wait for the peer's FIN after ours was acknowledged: leaving earlier would leave the peer with a FIN
-/// that is never acknowledged.
+/// How long to wait for the peer's FIN after ours was acknowledged: a host that ends earlier never acknowledges that FIN.
 const LINGER: Duration = Duration::from_secs(1);
 /// The content of all data sent, repeated.
 #[expect(clippy::indexing_slicing, reason = "made before the program runs")]
@@ -52,7 +51,7 @@ pub struct HostTransport {
     path_state: Option<PathState>,
     /// Transfers and summaries of the connections that ended since the last call of [`Self::take_summaries`].
     summaries: Vec<(u64, Account)>,
-    /// Memory for the datagram that is sent.
+    /// Buffer for the datagram being sent.
     datagram: Vec<u8>,
 }
 
@@ -88,14 +87,14 @@ impl HostTransport {
     pub fn local(&self) -> SocketAddr {
         self.ends.0
     }
-    /// The connection of an unfinished transfer.
+    /// The connection of a transfer, until it is closed.
     #[must_use]
     pub fn id(&self, transfer: u64) -> Option<ConnId> {
         self.open.iter().find(|c| c.transfer == transfer).map(|c| c.id)
     }
     /// The connections of unfinished transfers.
     pub fn open(&self) -> impl Iterator<Item = ConnId> {
-        self.open.iter().filter(|l| !l.released).map(|c| c.id)
+        self.open.iter().filter(|c| !c.released).map(|c| c.id)
     }
     /// Why the connection of an unfinished transfer failed.
     #[must_use]
@@ -117,12 +116,11 @@ impl HostTransport {
         HostCarrier { transport: self, host }
     }
 
-    /// Gives connections at most `timeout` to close, and aborts those that never got an answer.
+    /// Gives connections at most `timeout` to close, and aborts those whose handshake is not complete.
     pub fn hurry(&mut self, now: Instant, host: &mut Host, timeout: Duration) {
         for l in &mut self.open {
             l.close_by = l.close_by.min(now + timeout);
             if host.conn(l.id).is_some_and(|c| !c.is_connected()) {
-                // There is no peer to close with.
                 host.abort(now, l.id);
             }
         }
@@ -200,7 +198,8 @@ impl Carrier for HostCarrier<'_> {
         }
     }
     /// Does nothing: [`Self::release`] sends the FIN once everything is acknowledged. Transfers of the simulator have no
-    /// FIN; a FIN in the last segment would trigger an immediate acknowledgement instead of a delayed one (RFC 5681 §4.2).
+    /// FIN, and a FIN in the last segment is acknowledged at once (RFC 9293 §3.10.7.4), where data alone may wait for a
+    /// delayed acknowledgement (RFC 5681 §4.2).
     fn finish(&mut self, _now: Instant, _transfer: u64) {}
     fn is_acknowledged(&mut self, _now: Instant, transfer: u64) -> bool {
         let conn = self.transport.id(transfer).and_then(|id| self.host.conn(id));

@@ -1,11 +1,11 @@
-//! The only place that reads a clock.
+//! The clocks of the machine; no other module of this crate reads one.
 
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 use skyhaul_base::Instant;
 
-/// The monotonic clock, in nanoseconds since the machine started. All times in this crate use it, so threads agree
-/// and timers can be set to these times directly.
+/// The monotonic clock (CLOCK_MONOTONIC of clock_gettime(2)), in nanoseconds. Every [`Instant`] of this crate is a time of
+/// this clock, so threads agree and timers can be set to these times directly.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Clock;
 

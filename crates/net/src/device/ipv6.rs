@@ -5,11 +5,11 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use std::fs;
 use std::path::Path;
 
-/// What turns it on.
+/// Commands that turn IPv6 on, for the user.
 pub const REMEDY: &str =
     "sysctl -w net.ipv6.conf.all.disable_ipv6=0; a container: --sysctl net.ipv6.conf.all.disable_ipv6=0";
 
-/// Why the calling thread's network namespace has no IPv6, for the user; `None`: it has.
+/// Why the calling thread's network namespace has no IPv6, in words for the user; `None` if it has IPv6.
 #[must_use]
 pub fn why_off() -> Option<String> {
     let conf = Path::new("/proc/sys/net/ipv6/conf");
@@ -19,7 +19,7 @@ pub fn why_off() -> Option<String> {
         match fs::read_to_string(conf.join(of).join("disable_ipv6")) {
             Ok(value) if value.trim() == "0" => {}
             Ok(_) => return Some(format!("net.ipv6.conf.{of}.disable_ipv6 is 1")),
-            // Without /proc/sys nothing is known.
+            // Without /proc/sys nothing is known: the socket below decides.
             Err(_) if !Path::new("/proc/sys/net/ipv4").exists() => {}
             Err(_) => return Some("the kernel has none".into()),
         }

@@ -1,4 +1,4 @@
-//! Services of the operating system: devices and super-packets, namespaces, a clock, waiting, and the kernel's own
+//! Services of the operating system: devices and super-packets, namespaces, routes, clocks, waiting, and the kernel's own
 //! connections. This module does not know our connections.
 
 mod clock;

@@ -1,4 +1,4 @@
-//! Network namespaces. The calling thread never changes its own namespace: work in another one runs on a separate
+//! Network namespaces. Work in another namespace runs on a separate thread; only [`Namespace::enter`] moves the calling
 //! thread.
 
 use crate::error::NetError;
@@ -26,8 +26,8 @@ impl Namespace {
         own().map(|fd| Self(Arc::new(fd))).map_err(|e| NetError::os("open the network namespace", e))
     }
 
-    /// Creates a namespace with only a loopback interface. Its kernel TCP does not cache metrics between
-    /// connections (`tcp_no_metrics_save`), and it forwards packets.
+    /// Creates a namespace with only a loopback interface, which is up. As far as the kernel permits, its TCP does not cache
+    /// metrics between connections (`tcp_no_metrics_save`), it forwards packets, and any user may ping.
     ///
     /// # Errors
     /// If the privileges are missing.
@@ -40,7 +40,6 @@ impl Namespace {
                 ("net/ipv4/tcp_no_metrics_save", "1"),
                 ("net/ipv4/ip_forward", "1"),
                 ("net/ipv6/conf/all/forwarding", "1"),
-                // Any user may ping.
                 ("net/ipv4/ping_group_range", "0 2147483647"),
             ] {
                 let _ = sysctl(key, value);
@@ -56,7 +55,7 @@ impl Namespace {
     /// Opens a namespace by name (`ip netns add NAME`), by process id, or by path.
     ///
     /// # Errors
-    /// If it does not exist.
+    /// If it does not exist or cannot be opened.
     pub fn find(name: &str) -> Result<Self, NetError> {
         let path = match name {
             _ if name.contains('/') => name.to_owned(),

@@ -1,4 +1,5 @@
-//! Requests to the kernel over netlink: bring an interface up, set its queue length, add an address or a route, list connections and neighbours.
+//! Requests to the kernel over netlink: bring an interface up, set its queue length, add an address or a route, list
+//! connections and neighbours.
 
 use crate::error::NetError;
 use netlink_packet_core::{
@@ -19,7 +20,7 @@ use nix::errno::Errno;
 use std::io;
 use std::net::IpAddr;
 
-/// Sends a request and waits for the kernel's answer.
+/// Sends a request and waits until the kernel has carried it out.
 pub(super) fn ask(what: &str, request: RouteNetlinkMessage, flags: u16) -> Result<(), NetError> {
     let v6 = match &request {
         RouteNetlinkMessage::NewRoute(m) => m.header.address_family == AddressFamily::Inet6,
@@ -137,11 +138,12 @@ pub(crate) fn add_route(
 /// The kernel's data on one of its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KernelFlow {
-    /// Local port.
-    pub(crate) port: u16,
+    /// Local and remote port.
+    pub(crate) ports: (u16, u16),
     /// Congestion window, segments.
     pub(crate) cwnd: u32,
-    /// Payload bytes acknowledged.
+    /// Sequence numbers acknowledged (`tcpi_bytes_acked`): payload, the SYN of an end that has opened the connection, and a
+    /// FIN.
     pub(crate) acked: u64,
     /// Segments retransmitted.
     pub(crate) retransmitted: u64,
@@ -167,7 +169,7 @@ pub(crate) fn kernel_flows() -> Result<Vec<KernelFlow>, NetError> {
         let info = r.nlas.iter().find_map(|n| if let Nla::TcpInfo(i) = n { Some(i) } else { None });
         if let Some(i) = info {
             found.push(KernelFlow {
-                port: r.header.socket_id.source_port,
+                ports: (r.header.socket_id.source_port, r.header.socket_id.destination_port),
                 cwnd: i.snd_cwnd,
                 acked: i.bytes_acked,
                 retransmitted: i.total_retrans.into(),
@@ -177,8 +179,8 @@ pub(crate) fn kernel_flows() -> Result<Vec<KernelFlow>, NetError> {
     Ok(found)
 }
 
-/// The addresses of machines that the kernel has reached through an interface of the calling thread's namespace: those of which it knows
-/// the address of the interface (ip-neighbour(8)).
+/// The addresses of neighbours on an interface of the calling thread's namespace whose link-layer addresses the kernel knows
+/// (ip-neighbour(8)).
 pub(super) fn neighbours(interface: u32, v6: bool) -> Result<Vec<IpAddr>, NetError> {
     let mut m = NeighbourMessage::default();
     m.header.family = if v6 { AddressFamily::Inet6 } else { AddressFamily::Inet };
@@ -201,7 +203,7 @@ pub(super) fn neighbours(interface: u32, v6: bool) -> Result<Vec<IpAddr>, NetErr
     Ok(found)
 }
 
-/// Sends a request for a list and takes its entries.
+/// Sends a request for a list and passes its entries to `take`.
 fn dump<M: NetlinkSerializable + NetlinkDeserializable>(
     what: &str,
     protocol: isize,

@@ -5,27 +5,29 @@ use crate::error::NetError;
 use netlink_sys::{Socket, protocols::NETLINK_NETFILTER};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// The group of such messages, and the bytes that each of them has before its attributes: those of netlink and of nfnetlink.
+/// The multicast group NFNLGRP_NFTABLES.
 const GROUP: u32 = 7;
+/// Headers of a message before its attributes, bytes: those of netlink and of nfnetlink.
 const HEADERS: usize = 16 + 4;
-/// The last message of a transaction, NFT_MSG_NEWGEN of NFNL_SUBSYS_NFTABLES, and its attributes: who made it.
+/// The type of the last message of a transaction: NFT_MSG_NEWGEN of NFNL_SUBSYS_NFTABLES.
 const NEW_GENERATION: u16 = 10 << 8 | 15;
+/// The attributes of that message with the id and the name of the process (NFTA_GEN_PROC_PID, NFTA_GEN_PROC_NAME).
 const PROCESS: u16 = 2;
 const NAME: u16 = 3;
 /// The attribute with the name of the table in all other messages (NFTA_TABLE_NAME, NFTA_CHAIN_TABLE, NFTA_RULE_TABLE and so on).
 const TABLE: u16 = 1;
 
-/// Which changes are told.
+/// The tables whose changes are reported.
 #[derive(Debug)]
 enum Scope {
-    /// Those of this table.
+    /// The table of this name, which ends with a zero byte.
     Of(Vec<u8>),
-    /// Those of all whose names do not begin like this.
+    /// All tables but those whose names begin with this prefix.
     Beside(Vec<u8>),
 }
 
 impl Scope {
-    /// Whether a message is of interest whose attributes have this name of a table.
+    /// Whether a table of this name, which ends with a zero byte, is one of them.
     fn has(&self, table: &[u8]) -> bool {
         match self {
             Self::Of(ours) => table == ours,
@@ -39,7 +41,7 @@ impl Scope {
 pub struct Changes {
     socket: Socket,
     scope: Scope,
-    /// The transaction of which messages are coming concerns one of the tables.
+    /// A message of the transaction that is being received concerns one of the tables.
     concerned: bool,
 }
 
@@ -48,20 +50,19 @@ pub struct Changes {
 pub struct Author {
     /// Its id.
     pub process: u32,
-    /// Its name, cut by the kernel to 15 letters.
+    /// Its name, cut by the kernel to 15 bytes.
     pub name: String,
 }
 
 impl Changes {
-    /// Of a table in the calling thread's namespace, from now on.
+    /// Notices of changes to a table in the calling thread's namespace, from now on.
     ///
     /// # Errors
     /// If the privileges are missing, or the kernel has no nftables.
     pub fn new(table: &str) -> Result<Self, NetError> {
-        // Names end with a zero byte.
         Self::within(Scope::Of([table.as_bytes(), &[0]].concat()))
     }
-    /// Of all tables but those whose names begin with `prefix`.
+    /// Notices of changes to all tables but those whose names begin with `prefix`.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -74,8 +75,8 @@ impl Changes {
         Ok(Self { socket, scope, concerned: false })
     }
 
-    /// Whether a transaction since the last call has changed something of these tables, and who made the last such one, if the kernel says
-    /// so.
+    /// Whether a transaction since the last call has changed something of these tables, and the author of the last such
+    /// transaction, if the kernel names it. If the kernel has dropped notices, a change is assumed.
     pub fn take(&mut self) -> (bool, Option<Author>) {
         let Self { socket, scope, concerned } = self;
         let (mut any, mut author) = (false, None);
@@ -99,7 +100,8 @@ impl AsFd for Changes {
     }
 }
 
-/// Pieces of a text of messages or attributes, each with its type, length and content; netlink(7) aligns them to four bytes.
+/// The messages or attributes in `text`, each with its type and its content after `head` bytes; netlink(7) aligns them to
+/// four bytes. `read` returns type and length of the first one.
 fn pieces(
     mut text: &[u8],
     head: usize,
@@ -145,15 +147,16 @@ fn author_of(generation: &[u8]) -> Option<Author> {
 mod tests {
     use super::*;
     use crate::Namespace;
+    use skyhaul_testkit::need::{granted, program};
     use std::process::Command;
 
     #[test]
     fn a_change_has_an_author() {
-        let Ok(ns) = Namespace::new() else { return };
-        let nft = |rule: &str| ns.within(|| Command::new("nft").arg(rule).status()).expect("enters");
-        if nft("list tables").is_err() {
+        let Some(ns) = granted(Namespace::new()) else { return };
+        if !program("nft") {
             return;
         }
+        let nft = |rule: &str| ns.within(|| Command::new("nft").arg(rule).status()).expect("enters");
         let mut changes = ns.within(|| Changes::new("ours")).expect("enters").expect("may");
         let mut others = ns.within(|| Changes::beside("ou")).expect("enters").expect("may");
         assert_eq!(changes.take(), (false, None));
@@ -165,7 +168,7 @@ mod tests {
             assert_eq!((changed, author.map(|a| a.name)), (true, Some("nft".into())), "{rule}");
             assert!(!others.take().0, "{rule}");
         }
-        // To look is no change, and another table is another's.
+        // A listing is no change, and a change to another table is reported only by the other instance.
         for rule in ["list ruleset", "add table inet theirs", "add chain inet theirs ours", "flush ruleset"] {
             assert!(nft(rule).expect("runs").success());
             assert_eq!(changes.take(), (false, None), "{rule}");

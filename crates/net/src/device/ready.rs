@@ -1,4 +1,4 @@
-//! Which of many sockets have an event: data, room, a peer, an end.
+//! Which of many sockets have an event: data, room for data, a new connection, the end of the data.
 
 use crate::error::NetError;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};

@@ -54,7 +54,7 @@ fn rule(v6: bool, r: MarkRule) -> RuleMessage {
     m
 }
 
-/// Whether something was added that was missing; what existed stays.
+/// False if the kernel answers that what was to be added exists.
 fn added(asked: Result<(), NetError>) -> Result<bool, NetError> {
     match asked {
         Ok(()) => Ok(true),
@@ -63,7 +63,7 @@ fn added(asked: Result<(), NetError>) -> Result<bool, NetError> {
     }
 }
 
-/// Adds a rule; false: it existed.
+/// Adds a rule; false if it existed.
 ///
 /// # Errors
 /// If the kernel refuses it.
@@ -71,7 +71,7 @@ pub fn add_rule(v6: bool, r: MarkRule) -> Result<bool, NetError> {
     added(ask("add a routing rule", RouteNetlinkMessage::NewRule(rule(v6, r)), NLM_F_CREATE | NLM_F_EXCL))
 }
 
-/// Adds the route of a table; false: it existed.
+/// Adds the route of a table; false if the table had a default route of the same metric.
 ///
 /// # Errors
 /// If the kernel refuses it.
@@ -105,10 +105,10 @@ fn route(v6: bool, table: u32, default: DefaultRoute) -> RouteMessage {
     m
 }
 
-/// Sets the route of a table for all packets. If the table has another route out of an interface, this fails.
+/// Sets the route of a table for all packets. [`DefaultRoute::Out`] replaces no other route, the others do.
 ///
 /// # Errors
-/// If the kernel refuses it.
+/// If the kernel refuses it, or, for [`DefaultRoute::Out`], if the table has a default route of the same metric.
 pub fn set_route(v6: bool, table: u32, default: DefaultRoute) -> Result<(), NetError> {
     let m = RouteNetlinkMessage::NewRoute(route(v6, table, default));
     let how = if matches!(default, DefaultRoute::Out(_)) { NLM_F_EXCL } else { NLM_F_REPLACE };
@@ -121,7 +121,8 @@ pub fn remove_route(v6: bool, table: u32, default: DefaultRoute) {
     let _ = ask("remove a route", m, 0);
 }
 
-/// The addresses of machines that the kernel has reached through the interface with this index, in the calling thread's namespace.
+/// The addresses of neighbours whose link-layer addresses the kernel knows, on the interface with this index in the calling
+/// thread's namespace.
 ///
 /// # Errors
 /// If the kernel does not answer.
@@ -156,17 +157,17 @@ pub fn link(interface: &str) -> Result<Link, NetError> {
     };
     let own = ask(nix::net::if_::if_nametoindex(interface).map_err(|_| none())?)?;
     let up = own.header.flags.contains(LinkFlags::Up);
-    let above = own.attributes.iter().find_map(|a| match a {
-        LinkAttribute::Controller(above) => Some(*above),
+    let controller = own.attributes.iter().find_map(|a| match a {
+        LinkAttribute::Controller(index) => Some(*index),
         _ => None,
     });
-    let Some(above) = above else { return Ok(Link { up, vrf: None }) };
-    let above = ask(above)?.attributes;
-    let is_vrf = above.iter().any(|a| match a {
+    let Some(controller) = controller else { return Ok(Link { up, vrf: None }) };
+    let controller = ask(controller)?.attributes;
+    let is_vrf = controller.iter().any(|a| match a {
         LinkAttribute::LinkInfo(all) => all.contains(&LinkInfo::Kind(InfoKind::Vrf)),
         _ => false,
     });
-    let vrf = above.iter().filter(|_| is_vrf).find_map(|a| match a {
+    let vrf = controller.iter().filter(|_| is_vrf).find_map(|a| match a {
         LinkAttribute::IfName(name) => Some(name.clone()),
         _ => None,
     });
@@ -182,7 +183,7 @@ const GROUPS: [u32; 7] = [1, 5, 7, 8, 9, 11, 19];
 pub struct Changes(Socket);
 
 impl Changes {
-    /// In the calling thread's namespace, from now on.
+    /// Notices of changes in the calling thread's namespace, from now on.
     ///
     /// # Errors
     /// If the kernel refuses the socket.
@@ -191,7 +192,7 @@ impl Changes {
         socket.map(Self).map_err(|e| NetError::os("follow changes to routes and interfaces", e))
     }
 
-    /// Whether something has changed since the last call.
+    /// Whether something has changed since the last call. If the kernel has dropped notices, a change is assumed.
     pub fn take(&mut self) -> bool {
         let mut any = false;
         let dropped = netlink::drain(&self.0, |_| any = true);
@@ -218,8 +219,8 @@ pub enum Route {
     Martian,
 }
 
-/// What the kernel does with a packet to this address, in the calling thread's namespace. `arrived`: the packet comes from
-/// another machine, with this source address, through the interface with this index; otherwise it is one of our own.
+/// What the kernel does with a packet to this address, in the calling thread's namespace. With `arrived`, the packet comes
+/// from another machine, with this source address, through the interface with this index; otherwise this machine sends it.
 ///
 /// # Errors
 /// If the kernel does not answer.
@@ -268,11 +269,12 @@ pub fn route_to(to: IpAddr, arrived: Option<(IpAddr, u32)>) -> Result<Route, Net
 mod tests {
     use super::*;
     use crate::Namespace;
+    use skyhaul_testkit::need::granted;
     use std::net::Ipv4Addr;
 
     #[test]
-    fn an_interface_below_another_one_is_in_no_vrf() {
-        let Ok(ns) = Namespace::new() else { return };
+    fn only_a_vrf_is_reported_as_one() {
+        let Some(ns) = granted(Namespace::new()) else { return };
         let ip = |line: &str| {
             std::process::Command::new("ip").args(line.split(' ')).status().is_ok_and(|s| s.success())
         };
@@ -292,8 +294,8 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_change_is_told() {
-        let Ok(ns) = Namespace::new() else { return };
+    fn every_kind_of_change_is_reported() {
+        let Some(ns) = granted(Namespace::new()) else { return };
         let inside = || {
             let mut changes = Changes::new().expect("may");
             assert!(!changes.take());
@@ -313,7 +315,7 @@ mod tests {
             told("an address", &mut changes);
             netlink::set_queue(1, 77).expect("may");
             told("a link", &mut changes);
-            // To ask is no change.
+            // A question is no change.
             route_to(Ipv4Addr::new(192, 0, 2, 9).into(), None).expect("is answered");
             assert!(!changes.take());
         };

@@ -22,7 +22,7 @@ pub struct KernelConn {
     pub retransmitted: u32,
 }
 
-/// Asks for connections of the kernel, over one socket.
+/// Asks the kernel for its connections, over one socket.
 #[derive(Debug)]
 pub struct Connections(Socket);
 
@@ -64,7 +64,7 @@ impl Connections {
         let mut bytes = vec![0; message.buffer_len()];
         message.serialize(&mut bytes);
         self.0.send(&bytes, 0).ok()?;
-        // An answer that is left unread would be taken for that to the next question.
+        // An answer left unread would be taken for the answer to the next question.
         let (answer, _) = loop {
             match self.0.recv_from_full() {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}

@@ -10,8 +10,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-/// Length of the queue towards us, packets. The kernel's default of 500 drops silently before we read (`ip -s link`
-/// shows it), and TCP's own limits do not cover packets already passed to a TUN device.
+/// Length of the queue towards us, packets. The kernel's default of 500 drops packets before we read them (`ip -s link`
+/// counts them), and the kernel's TCP does not limit what it has passed to a TUN device.
 pub const QUEUE: u32 = 10_000;
 /// Maximum length of an interface name.
 const LONGEST_NAME: usize = 15;
@@ -60,8 +60,8 @@ impl Tun {
         Self::with_queues(config, false)
     }
 
-    /// The same with several queues (IFF_MULTI_QUEUE), each of which one thread reads and writes. The kernel delivers the packets of
-    /// a connection to the queue from which it was last written to, for some seconds; others to any queue.
+    /// The same with several queues (IFF_MULTI_QUEUE), each for one thread. For some seconds after a packet of a connection was
+    /// written to a queue, the kernel delivers packets of that connection to the same queue; others to any queue.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -89,7 +89,8 @@ impl Tun {
             if !valid(name) {
                 return Err(NetError::BadName(name.clone()));
             }
-            if Path::new("/sys/class/net").join(name).exists() || interface_exists(name) {
+            // Not in /sys/class/net, which shows the namespace of whoever mounted it.
+            if interface_exists(name) {
                 return Err(NetError::NameInUse(name.clone()));
             }
         }
@@ -115,7 +116,7 @@ impl Tun {
         let short_queue = netlink::set_queue(index, QUEUE).err().map(|e| {
             format!("{name} keeps its short queue, so the kernel may drop packets before they are read: {e}")
         });
-        // Addresses are usable at once: duplicate address detection is pointless here.
+        // No duplicate address detection (RFC 4862 §5.4): nobody else is on this link.
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{name}/accept_dad"), "0");
         for (address, prefix) in &config.addresses {
             netlink::add_address(index, *address, *prefix).map_err(|e| match e {
@@ -167,7 +168,7 @@ impl Tun {
     /// Reads a packet from the kernel; `None` if there is none now.
     ///
     /// # Errors
-    /// If the device no longer exists.
+    /// If the device no longer exists, or the system refuses.
     pub fn read(&self, buf: &mut [u8]) -> Result<Option<usize>, NetError> {
         loop {
             match self.device.recv(buf) {
@@ -185,10 +186,11 @@ impl Tun {
         }
     }
 
-    /// Writes a packet to the kernel; false if it did not accept it (the interface is down, or memory is short).
+    /// Writes a packet to the kernel; false if the kernel did not accept it (the interface is down, memory is short, or it is
+    /// no IP packet).
     ///
     /// # Errors
-    /// If the device no longer exists.
+    /// If the device no longer exists, or the system refuses.
     pub fn write(&self, packet: &[u8]) -> Result<bool, NetError> {
         loop {
             match self.device.send(packet) {
@@ -215,8 +217,8 @@ impl AsFd for Tun {
     }
 }
 
-/// Waits until the IPv6 addresses can be bound: the kernel checks new addresses with a delay, even where there is
-/// nothing to check. If this takes too long, a later bind reports the error.
+/// Waits until the IPv6 addresses can be bound, at most two seconds: the kernel delays the check of new addresses for
+/// duplicates, even where it checks nothing. If this takes longer, a later bind reports the error.
 fn settle_v6(config: &TunConfig, name: &str) {
     const TENTATIVE: u32 = 0x40;
     if !config.addresses.iter().any(|(a, _)| a.is_ipv6()) {
@@ -245,7 +247,6 @@ fn interface_exists(name: &str) -> bool {
 /// namespace of the interface.
 #[must_use]
 pub fn dropped(name: &str) -> Option<u64> {
-    // /proc/net/dev shows the calling thread's namespace; /sys that of whoever mounted it.
     let text = fs::read_to_string("/proc/thread-self/net/dev").ok()?;
     let line = text.lines().find_map(|l| l.trim_start().strip_prefix(name)?.strip_prefix(':'))?;
     line.split_whitespace().nth(11)?.parse().ok()
@@ -323,5 +324,25 @@ mod tests {
         let bad = TunConfig { name: Some("a/b".into()), addresses: vec![], mtu: 1500, offload: false };
         let e = Tun::open(&bad).unwrap_err().to_string();
         assert_eq!(e, "\"a/b\" is not an interface name: write 1 to 15 letters, digits, dots or dashes");
+    }
+
+    #[test]
+    fn a_name_is_taken_only_by_an_interface_of_the_same_namespace() {
+        let Some(space) = skyhaul_testkit::need::granted(crate::Namespace::new()) else { return };
+        let open = |name: &str| {
+            let name = Some(name.to_owned());
+            let config = TunConfig { name, addresses: vec![], mtu: 1500, offload: false };
+            space.within(|| Tun::open(&config)).expect("enters")
+        };
+        let all = fs::read_dir("/sys/class/net").expect("interfaces");
+        for name in all.filter_map(|i| i.ok()?.file_name().into_string().ok()) {
+            // Such as lo, or a tunnel that every namespace has.
+            if space.within(|| interface_exists(&name)).expect("enters") {
+                continue;
+            }
+            assert_eq!(open(&name).expect("another namespace has it").name(), name);
+        }
+        let _first = open("sky0").expect("opens");
+        assert!(matches!(open("sky0"), Err(NetError::NameInUse(_))));
     }
 }

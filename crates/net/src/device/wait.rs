@@ -1,7 +1,7 @@
 //! Waits for packets, a time, or another thread.
 //!
 //! A timer descriptor set to an absolute time has no slack, unlike the timeouts of `epoll` and `ppoll`, to which
-//! the kernel adds 0.1 % (half a millisecond at 500 ms).
+//! the kernel adds up to 0.1 % (half a millisecond at 500 ms).
 
 use crate::device::Clock;
 use crate::error::NetError;
@@ -33,7 +33,7 @@ impl Waker {
 pub struct Woken {
     /// Bit *n*: the *n*-th descriptor is readable.
     pub readable: u64,
-    /// Another thread called.
+    /// Another thread called [`Waker::wake`], or a signal arrived.
     pub called: bool,
 }
 
@@ -45,12 +45,12 @@ pub struct Wait {
     waker: Waker,
     /// When the timer expires next. It may be earlier than needed: setting it costs more than waking once for nothing.
     set_to: Instant,
-    /// It has expired since it was set.
+    /// The timer has expired since it was set.
     expired: bool,
 }
 
 impl Wait {
-    /// Waits for these descriptors to become readable, at most 62 of them.
+    /// Waits for these descriptors to become readable, at most 64 of them.
     ///
     /// # Errors
     /// If the system has no descriptors left.
@@ -73,7 +73,7 @@ impl Wait {
     /// If the system has no room for it.
     pub fn replace(&mut self, n: u32, descriptor: &dyn AsFd) -> Result<(), NetError> {
         let event = EpollEvent::new(EpollFlags::EPOLLIN, n.into());
-        self.epoll.add(descriptor.as_fd(), event).map_err(|e| NetError::os("wait for events", e))
+        self.epoll.add(descriptor.as_fd(), event).map_err(fail)
     }
 
     /// A handle with which other threads can wake it.
@@ -86,7 +86,7 @@ impl Wait {
     /// time in the past.
     ///
     /// # Errors
-    /// If the system refuses. A signal is not an error but a reason to wake.
+    /// If the system refuses. A signal is no error: it wakes like a call.
     pub fn until(&mut self, at: Instant) -> Result<Woken, NetError> {
         loop {
             let past = at <= Clock::now();
@@ -148,7 +148,7 @@ mod tests {
     fn a_time_that_moves_is_awaited() {
         let mut wait = Wait::on(&[]).expect("descriptors");
         let after = |ms| Clock::now() + Duration::from_millis(ms);
-        // Earlier ones are left behind by a call from another thread.
+        // A wait that a call ends leaves its timer set.
         for (before, then) in [(60_000, 20), (10, 40), (1, 0), (5, 1), (1, 30)] {
             wait.waker().wake();
             let woken = wait.until(after(before)).expect("waits");
@@ -158,7 +158,7 @@ mod tests {
             assert_eq!(woken, Woken::default());
             assert!(Clock::now() >= at);
         }
-        // An expired timer wakes only the thread that waits for it.
+        // A timer that has expired does not end the next wait.
         wait.until(after(1)).expect("waits");
         let waker = wait.waker();
         let other = std::thread::spawn(move || {

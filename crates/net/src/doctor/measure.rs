@@ -1,4 +1,4 @@
-//! Short measurements: how late timers fire, and how fast packets pass.
+//! Short measurements: the lateness of timers, and the rate of packets through TUN devices.
 
 use crate::device::Clock;
 use crate::device::Namespace;
@@ -21,17 +21,17 @@ pub struct Lateness {
     pub most: Duration,
 }
 
-/// Pause between two waits: longer than any kernel tick, so that the processor goes idle.
-const PAUSE: Duration = Duration::from_millis(2);
+/// Length of a wait: long enough for the processor to go idle.
+const WAIT: Duration = Duration::from_millis(2);
 
-/// Waits `n` times on a timer and measures its lateness.
+/// Waits `n` times, at least once, for 2 ms, and measures how late each wait ends.
 ///
 /// # Errors
 /// If the system refuses to wait.
 pub fn lateness(wait: &mut Wait, n: usize) -> Result<Lateness, NetError> {
     let mut late = Vec::with_capacity(n);
     while late.len() < n.max(1) {
-        let due = Clock::now() + PAUSE;
+        let due = Clock::now() + WAIT;
         let mut now = Clock::now();
         // A signal may wake us early.
         while now < due {
@@ -48,18 +48,18 @@ pub fn lateness(wait: &mut Wait, n: usize) -> Result<Lateness, NetError> {
     Ok(Lateness { median: at(0.5), p99: at(0.99), most: at(1.0) })
 }
 
-/// Packets in the kernel at a time: few enough that no queue fills.
+/// Packets written at a time: few enough that no queue fills.
 const BATCH: usize = 64;
-/// Consecutive batches without output before we give up.
+/// Consecutive batches of which no packet comes out, before the measurement is given up.
 const MAX_IDLE: u32 = 16;
 /// Size of a packet, bytes.
 const SIZE: usize = 1500;
 
 /// Packets of 1500 bytes per second that one thread can write to one device and read from another, while the kernel
-/// forwards between them on the same CPU time. An emulator does almost the same work for each packet.
+/// forwards them in between in the time of the same thread. An emulator does almost the same work for each packet.
 ///
 /// # Errors
-/// If the devices cannot be created, or packets are lost between them.
+/// If the devices cannot be created, or the kernel forwards nothing.
 pub(super) fn forwarded(space: &Namespace, packets: usize) -> Result<f64, NetError> {
     let near = IpAddr::from(Ipv4Addr::new(198, 18, 0, 1));
     let far = IpAddr::from(Ipv4Addr::new(198, 19, 0, 1));
@@ -84,7 +84,7 @@ pub(super) fn forwarded(space: &Namespace, packets: usize) -> Result<f64, NetErr
             got += usize::from(n == SIZE && buffer.get(9) == packet.get(9));
         }
         idle = if got == before { idle + 1 } else { 0 };
-        if idle > MAX_IDLE {
+        if idle >= MAX_IDLE {
             return Err(lost());
         }
     }
@@ -100,7 +100,7 @@ fn datagram(from: [u8; 4], to: [u8; 4]) -> Vec<u8> {
     head.extend(from.iter().chain(&to));
     let sum = Sum::default().bytes(&head).finish().to_be_bytes();
     drop(head.splice(10..12, sum));
-    // From any port to the discard service (RFC 863).
+    // From port 0, which means none (RFC 768), to the discard service (RFC 863).
     let ports = [0, 9, (SIZE - ip::V4_HEADER) as u16].map(u16::to_be_bytes);
     head.extend(ports.as_flattened());
     head.resize(SIZE, 0);

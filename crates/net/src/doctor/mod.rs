@@ -18,15 +18,15 @@ pub use measure::{Lateness, lateness};
 /// A timer with a resolution coarser than this, nanoseconds, runs on the kernel's tick: high-resolution timers are
 /// off.
 const COARSE_TIMER: i64 = 1_000;
-/// Number of measured waits, and their length.
+/// Number of measured waits.
 const WAITS: usize = 100;
 /// Number of packets measured from one device through the kernel to another.
 const PACKETS: usize = 20_000;
-/// 99th percentile of lateness above which transports that pace or probe notice late releases.
+/// 99th percentile of lateness above which late releases disturb transports that pace or probe.
 const LATE_P99: skyhaul_base::Duration = skyhaul_base::Duration::from_millis(1);
-/// Maximum number of descriptors that an emulation with metrics, captures and a program needs, with a margin.
+/// Number of descriptors that suffices for an emulation with metrics, captures and a program.
 const DESCRIPTORS: u64 = 64;
-/// Rate with 1500-byte packets, Gbit/s, below which links of today's satellites may be too fast.
+/// Rate with 1500-byte packets, Gbit/s, below which this machine may be too slow for the links of satellites.
 const FEW_GBIT: f64 = 0.5;
 
 /// Result of a check.
@@ -130,7 +130,7 @@ fn namespaces() -> (Check, Option<Namespace>) {
     }
 }
 
-/// Opens a device without addresses in a namespace of its own.
+/// Opens a device without addresses in this namespace.
 fn open(space: &Namespace) -> Result<Tun, NetError> {
     let config = TunConfig { name: None, addresses: vec![], mtu: 1500, offload: false };
     space.within(|| Tun::open(&config))?
@@ -228,15 +228,16 @@ fn priority() -> Check {
     }
 }
 
-fn words(key: &str) -> String {
+/// The value of a key of net.ipv4; empty if it cannot be read.
+fn ipv4_key(key: &str) -> String {
     fs::read_to_string(format!("/proc/sys/net/ipv4/{key}")).unwrap_or_default().trim().to_owned()
 }
 
 /// Congestion controls of the kernel: available here, and allowed as default of a namespace.
 fn controls(space: Option<&Namespace>) -> Check {
     let (available, allowed) =
-        (words("tcp_available_congestion_control"), words("tcp_allowed_congestion_control"));
-    let default = words("tcp_congestion_control");
+        (ipv4_key("tcp_available_congestion_control"), ipv4_key("tcp_allowed_congestion_control"));
+    let default = ipv4_key("tcp_congestion_control");
     // Only allowed controls can be the default of a namespace: the others are refused with EPERM.
     let within: Vec<String> = space.map_or_else(Vec::new, |s| {
         let names = available.split_whitespace();
@@ -258,7 +259,6 @@ fn forwarding() -> Check {
     let on = |path: &str| fs::read_to_string(path).is_ok_and(|t| t.trim() == "1");
     let (v4, v6) = (on("/proc/sys/net/ipv4/ip_forward"), on("/proc/sys/net/ipv6/conf/all/forwarding"));
     let word = |on| if on { "on" } else { "off" };
-    // A machine need not be a router: only those who want to reach other networks need this.
     let found =
         format!("IPv4 {}, IPv6 {}; needed only to route traffic beyond this machine", word(v4), word(v6));
     Check::ok("forwarding", found)
@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(available("MemTotal: 9 kB\n"), None);
     }
 
-    /// Where namespaces are granted, all checks are there and packets were really counted.
+    /// Where namespaces are granted, every check has a result, and the speed was measured.
     #[test]
     fn every_check_says_something() {
         let checks = examine();

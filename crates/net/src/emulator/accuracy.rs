@@ -5,12 +5,13 @@ use skyhaul_base::{Duration, Instant, Rate};
 
 /// A release later than this counts as late: it exceeds the resolution of transports on satellite paths.
 pub const LATE: Duration = Duration::from_millis(1);
-/// Limits within which a run is trustworthy. Transports that probe or pace react to differences of about a
-/// millisecond; the throughput of a link is only as accurate as its rate, which must be within one per cent.
+/// Maximum 99th percentile of lateness in a trustworthy run: transports that probe or pace react to differences of
+/// about a millisecond.
 pub const MAX_P99: Duration = Duration::from_millis(1);
-/// Fraction of releases that may be late.
+/// Maximum fraction of releases that are late ([`LATE`]) in a trustworthy run.
 pub const MAX_LATE_SHARE: f64 = 0.005;
-/// Relative error of the rate, measured over back-to-back packets.
+/// Maximum relative error of the rate, measured over back-to-back packets, in a trustworthy run: the throughput of a
+/// link is only as accurate as its rate.
 pub const MAX_RATE_ERROR: f64 = 0.01;
 /// Minimum number of back-to-back packets to measure the rate.
 const LEAST_BACK_TO_BACK: u64 = 200;
@@ -22,7 +23,7 @@ pub(super) struct Accuracy {
     late: u64,
     /// The last release: its due time and its actual time.
     last: Option<(Instant, Instant)>,
-    /// Totals over packets released back to back: bytes, actual duration, nominal duration.
+    /// Totals over packets released back to back: number, bytes, actual duration, nominal duration.
     back_to_back: u64,
     bytes: u64,
     took: Duration,
@@ -44,8 +45,7 @@ impl Accuracy {
         }
     }
 
-    /// Records that a packet of `size` bytes, due at `due`, left at `at`; the slowest link on its path has this
-    /// rate.
+    /// Records that a packet of `size` bytes, due at `due`, left at `at`; `rate` is that of the slowest link on its path.
     pub(super) fn released(&mut self, due: Instant, at: Instant, size: u32, rate: Option<Rate>) {
         let lateness = at - due;
         self.lateness.saturating_record(lateness.as_nanos().max(1));

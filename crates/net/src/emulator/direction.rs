@@ -160,7 +160,7 @@ impl PathDirection {
             out(p, PacketOutcome::Through(self.now));
             return;
         }
-        // There is a route for each direction.
+        // There is a route for each group.
         let Some(route) = self.routes.get(self.groups.of(&p.class)) else { return };
         p.set_out(*route);
         self.chain.enter(self.now, p, &mut Losses { labels: &self.labels, out });

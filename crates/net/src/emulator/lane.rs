@@ -165,12 +165,11 @@ impl Lane {
         self.shared.stop.store(true, Ordering::Relaxed);
         self.other.wake();
         let r = report(&self, &exit, not_carried);
-        if let Some(t) = exit.capture.take() {
-            t.finish()?;
-        }
+        // An earlier failure matters more than one of the capture.
+        let finished = exit.capture.take().map_or(Ok(()), DirectionCapture::finish);
         match exit.failure {
             Some(e) => Err(e),
-            None => Ok(r),
+            None => finished.map(|()| r),
         }
     }
 }

@@ -10,14 +10,15 @@ use skyhaul_wire::{Plan, ip, tcp};
 pub struct Class {
     /// Differentiated services codepoint, six bits.
     pub dscp: u8,
-    /// Hash of addresses and ports, the same for all packets of a flow.
+    /// Hash of addresses and, where the packet contains them, ports: the same for all packets of a flow in one direction, unless
+    /// they are fragments.
     pub flow: u32,
     /// Explicit congestion notification, two bits (RFC 3168 §5).
     pub ecn: u8,
     /// TCP without payload and without flags other than ACK and those of ECN.
     pub pure_ack: bool,
-    /// Link scope: messages of the kernels at both ends to their neighbours (RFC 4291 §2.5.6, RFC 5771 §4). No
-    /// router forwards them, and neither does a satellite path.
+    /// Link scope: messages of the kernels at both ends to their neighbours (RFC 4291 §2.5.6 and §2.7, RFC 5771 §4, RFC 3927
+    /// §2.7). No router forwards them, and neither does a satellite path.
     pub link_scope: bool,
     /// Source and destination port, if the packet is TCP or UDP and contains them.
     pub ports: Option<(u16, u16)>,
@@ -33,8 +34,8 @@ impl Class {
                 let header = usize::from(fixed[0] & 15) * 4;
                 let total = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
                 // Ports are in the first fragment only.
-                let whole = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x1fff == 0;
-                (fixed[1], header, total, if whole { fixed[9] } else { 255 }, &fixed[12..])
+                let is_first = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x1fff == 0;
+                (fixed[1], header, total, if is_first { fixed[9] } else { 255 }, &fixed[12..])
             }
             6 => {
                 let fixed = bytes.first_chunk::<{ ip::V6_HEADER }>()?;
@@ -58,7 +59,10 @@ impl Class {
                 tcp[13] & !ack::ECN_FLAGS == 0x10 && total == header + usize::from(tcp[12] >> 4) * 4
             });
         let link_scope = match addresses {
-            [_, _, _, _, 224, 0, 0, _] | [169, 254, ..] | [_, _, _, _, 169, 254, _, _] => true,
+            // Source and destination of IPv4.
+            [a, b, _, _, c, d, e, _] => {
+                (*a, *b) == (169, 254) || (*c, *d) == (169, 254) || (*c, *d, *e) == (224, 0, 0)
+            }
             [0xfe, 0x80..=0xbf, ..] => true,
             a => {
                 matches!(a.get(16..18), Some([0xff, scope]) if scope & 15 <= 2)
@@ -80,7 +84,7 @@ pub(super) struct Buf {
     pub(super) class: Class,
     low: bool,
     pub(super) ticket: Option<Ticket>,
-    /// Its position on its route.
+    /// The position on its route: [`Routed::hop`].
     hop: u16,
 }
 
@@ -96,7 +100,7 @@ impl Buf {
             hop: 0,
         }
     }
-    /// Puts it at the start of a route.
+    /// Puts the packet at the start of a route.
     pub(super) fn set_out(&mut self, route: u16) {
         self.hop = route;
     }
@@ -229,16 +233,19 @@ mod tests {
         for no in [&[][..], &[0x45; 19], &[0x60; 39], &[0; 100]] {
             assert_eq!(Class::of(no), None);
         }
-        let to = |dst: &str| {
+        let between = |src: &str, dst: &str| {
             let (src, dst): (std::net::Ipv6Addr, std::net::Ipv6Addr) =
-                ("fd00::1".parse().unwrap(), dst.parse().unwrap());
+                (src.parse().unwrap(), dst.parse().unwrap());
             let mut p = [0; 48];
             p[0] = 0x60;
             p[8..24].copy_from_slice(&src.octets());
             p[24..40].copy_from_slice(&dst.octets());
             Class::of(&p).unwrap().link_scope
         };
+        let to = |dst| between("fd00::1", dst);
         assert!(to("ff02::16") && to("fe80::1") && !to("ff05::2") && !to("fd00::2"));
+        // 0xa9fe is 169.254.
+        assert!(between("fe80::1", "fd00::2") && !between("a9fe::1", "fd00::2"));
         let mut p = [0; 28];
         (p[0], p[12], p[16]) = (0x45, 10, 224);
         assert!(Class::of(&p).unwrap().link_scope);

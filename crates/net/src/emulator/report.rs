@@ -20,9 +20,9 @@ pub struct LinkCount {
 pub struct LaneReport {
     /// `forward` or `reverse`.
     pub name: &'static str,
-    /// Its links in the order of the route.
+    /// Its links, in the order in which the routes of the flow groups first use them.
     pub links: Vec<LinkCount>,
-    /// Rate of the slowest link at the end.
+    /// Rate of the slowest link at the time of the report.
     pub rate: Option<Rate>,
     /// Packets released at the end of the last link.
     pub releases: u64,
@@ -40,9 +40,10 @@ pub struct LaneReport {
     pub not_carried: u64,
     /// Packets refused by the outgoing interface.
     pub refused: u64,
-    /// Packets that the kernel dropped before they could be read, because the interface's queue was full.
+    /// Packets that the kernel dropped before they could be read, because the interface's queue was full; counted only at the
+    /// end of the emulation, and 0 before.
     pub tun_drops: u64,
-    /// CPU time.
+    /// CPU time of the thread.
     pub cpu: Duration,
     /// The thread ran with real-time priority.
     pub realtime: bool,
@@ -99,8 +100,10 @@ impl Report {
     #[must_use]
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts: Vec<String> = self.lanes.iter().flat_map(LaneReport::doubts).collect();
-        let entered = |l: &LaneReport| l.links.first().map_or(0, |first| first.counters.total().offered);
-        if self.lanes.iter().all(|l| entered(l) == 0) {
+        // Routes may begin at different links, or have none.
+        let idle =
+            |l: &LaneReport| l.releases == 0 && l.links.iter().all(|link| link.counters.total().offered == 0);
+        if self.lanes.iter().all(idle) {
             doubts
                 .push("no packet entered the links in either direction, so nothing was measured".to_owned());
         }
@@ -122,11 +125,15 @@ fn ms(d: Duration) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn one_packet_is_not_one_packets() {
-        let lane = LaneReport {
+    fn lane(offered: &[u64]) -> LaneReport {
+        let link = |&offered: &u64| {
+            let mut counters = Counters::default();
+            counters.kinds[0].offered = offered;
+            LinkCount { name: "link".into(), counters, queue: 0 }
+        };
+        LaneReport {
             name: "forward",
-            links: Vec::new(),
+            links: offered.iter().map(link).collect(),
             rate: None,
             releases: 0,
             p50: Duration::ZERO,
@@ -135,11 +142,25 @@ mod tests {
             late: 0,
             rate_error: None,
             not_carried: 0,
-            refused: 1,
-            tun_drops: 2,
+            refused: 0,
+            tun_drops: 0,
             cpu: Duration::ZERO,
             realtime: false,
+        }
+    }
+
+    #[test]
+    fn a_run_without_packets_is_doubted_whatever_link_a_route_begins_at() {
+        let doubts = |forward: LaneReport| {
+            Report { duration: Duration::ZERO, lanes: [forward, lane(&[0, 0])] }.doubts().len()
         };
+        assert_eq!([doubts(lane(&[0, 0])), doubts(lane(&[])), doubts(lane(&[0, 7]))], [1, 1, 0]);
+        assert_eq!(doubts(LaneReport { releases: 7, ..lane(&[]) }), 0, "a route without links");
+    }
+
+    #[test]
+    fn one_packet_is_not_one_packets() {
+        let lane = LaneReport { refused: 1, tun_drops: 2, ..lane(&[]) };
         assert_eq!(
             lane.doubts(),
             [

@@ -12,7 +12,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// Answers per second for each address, and for the addresses that share its table entry.
 const EACH: u8 = 50;
 const PLACES: usize = 256;
-/// Answers per second in total: drawn between this and twice as many.
+/// Answers per second in total: at least this many, and a random number below [`MORE`] in addition.
 const LEAST: u64 = 200;
 const MORE: u64 = 200;
 
@@ -36,8 +36,9 @@ impl Allowance {
         if now >= self.until {
             self.until = now + PERIOD;
             self.round = self.round.wrapping_add(1);
-            let anew = SocketAddr::new(IpAddr::from([0, 0, 0, 0]), self.round);
-            self.left = LEAST + secret.of(b"answers", &[anew]) % MORE;
+            // The keyed hash covers socket addresses: the port carries the number of the second.
+            let round = SocketAddr::new(IpAddr::from([0, 0, 0, 0]), self.round);
+            self.left = LEAST + secret.of(b"answers", &[round]) % MORE;
             self.used.fill(0);
         }
         let place = secret.of(b"answer", &[SocketAddr::new(to, 0)]) as usize % PLACES;

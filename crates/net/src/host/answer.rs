@@ -11,11 +11,12 @@ use skyhaul_wire::tcp::Tcp;
 use skyhaul_wire::{Agreement, Checksum, EncodeError, Envelope, ip};
 use std::net::{IpAddr, SocketAddr};
 
-/// How long the MTU of a route is not looked up again, and for how many destinations it is remembered.
+/// How long the MTU of a route is not looked up again.
 const ROUTE_AGE: Duration = Duration::from_secs(1);
+/// Maximum number of destinations whose route's MTU is remembered.
 const ROUTES: usize = 4096;
 
-/// First byte of reserved addresses (RFC 1112 §4) and of the limited broadcast address.
+/// Lowest first byte of reserved addresses (RFC 1112 §4), among them the limited broadcast address.
 const CLASS_E: u8 = 240;
 
 impl Host {
@@ -67,7 +68,7 @@ impl Host {
         }
     }
 
-    /// Handles an ICMP message. False if it concerns no connection of ours.
+    /// Handles an ICMP message: an echo request, or one about a connection of ours. False if it is neither.
     pub(super) fn message(
         &mut self,
         now: Instant,
@@ -87,8 +88,8 @@ impl Host {
             Icmp::TooBig { mtu, quoted } => self.too_big(now, mtu, &quoted, out),
             Icmp::Unreachable { hard, quoted } => {
                 let Some(slot) = self.genuine(&quoted) else { return false };
-                // RFC 5927 §5.2: hard errors abort only connections that are not established. Who stands in for another host
-                // passes every error on: that host decides what to do next (RFC 5461 §4.1).
+                // RFC 5927 §5.2: hard errors abort only connections that are not established. A host that stands in for another
+                // one passes every error on: the other host decides what to do next (RFC 5461 §4.1).
                 let ends = hard || self.config.transparent;
                 if let Some(c) = self.at_mut(slot).filter(|c| ends && c.tcp().state() == State::SynSent) {
                     c.unreachable(now);
@@ -100,7 +101,7 @@ impl Host {
         }
     }
 
-    /// Gives back what was not for us: it goes on to its destination.
+    /// Gives back a packet that was not for us: the kernel forwards it to its destination.
     pub(super) fn pass_on(&mut self, packet: &[u8], out: &mut impl Outlet) {
         let write = |room: &mut [u8]| {
             let room = room.get_mut(..packet.len()).ok_or(EncodeError::Buffer)?;
@@ -162,6 +163,7 @@ impl Host {
         }
         true
     }
+
     /// Looks up the MTU of the route to an address, unless that was done a moment ago. New connections to it then use packets
     /// of at most this size.
     pub fn look_up_route(&mut self, now: Instant, to: IpAddr, look: impl FnOnce(IpAddr) -> Option<u32>) {

@@ -97,7 +97,7 @@ pub struct Census {
     pub traffic: Traffic,
     /// Memory use.
     pub memory: MemoryUse,
-    /// Entries in the timer lists; a postponed timer may have two.
+    /// Entries in the timer lists; a timer that was moved to an earlier time may have two.
     pub timers: u64,
 }
 
@@ -109,9 +109,13 @@ pub(super) struct ClosedTotals {
 }
 
 impl ClosedTotals {
+    /// Adds the traffic of a connection, not how it ended.
+    pub(super) fn add_traffic(&mut self, conn: &Conn) {
+        self.traffic.add(conn);
+    }
     /// Adds a closing connection.
     pub(super) fn add(&mut self, conn: &Conn) {
-        self.traffic.add(conn);
+        self.add_traffic(conn);
         let end = match conn.failure() {
             Some(Failure::Refused | Failure::Reset) => &mut self.lives.reset,
             Some(Failure::TimedOut | Failure::Unreachable) => &mut self.lives.vanished,
@@ -142,7 +146,7 @@ impl Host {
             memory.beyond_gaps += held.beyond as u64;
             memory.records += conn.memory_use() - held.all as u64;
         }
-        let [half_open, time_wait] = self.bytes_of_strangers();
+        let [half_open, time_wait] = self.table_bytes();
         (memory.half_open, memory.time_wait) = (half_open as u64, time_wait as u64);
         for (state, n) in [(State::SynReceived, self.half_open()), (State::TimeWait, self.time_waits())] {
             count(state, n as u64);

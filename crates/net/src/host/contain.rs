@@ -26,8 +26,8 @@ fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
 
 impl Host {
     /// Does the work for one packet, one timer or one call of an application; `None` if it panics. What it was working on is
-    /// then thrown away, since it may be in any state: the connection used last, or else all half-open ones and those in
-    /// TIME-WAIT.
+    /// then thrown away, since it may be in any state: the connection that was worked on last, or else all half-open ones and those
+    /// in TIME-WAIT.
     pub(super) fn contain<T>(&mut self, now: Instant, work: impl FnOnce(&mut Self) -> T) -> Option<T> {
         self.at_work = None;
         let done = caught(|| work(self));
@@ -35,7 +35,7 @@ impl Host {
             self.counts.defects += 1;
             match self.at_work {
                 Some(slot) => self.give_up(now, slot),
-                None => self.forget_strangers(),
+                None => self.clear_tables(),
             }
         }
         done
@@ -47,6 +47,8 @@ impl Host {
         let Some(conn) = self.slots.get_mut(slot as usize).and_then(|s| s.conn.take()) else { return };
         let ends = Ends::new(conn.local(), conn.remote());
         self.ledger.strike(&conn);
+        // Totals never decrease.
+        let _ = caught(|| self.past.add_traffic(&conn));
         self.demux.remove(&ends, slot);
         if let Some(remains) = caught(|| conn.tcp().remains()) {
             self.broken.push(AbandonedConnection { ends, next: remains.next, expected: remains.expected });
@@ -66,8 +68,9 @@ impl Host {
             self.free.push(slot);
         }
     }
-    /// Whoever wants a connection repeats its SYN.
-    fn forget_strangers(&mut self) {
+    /// Drops all half-open connections, and those in TIME-WAIT that no application holds. A peer that still wants a connection
+    /// repeats its SYN.
+    fn clear_tables(&mut self) {
         self.half_open = Table::new(&self.config.secret);
         self.early = Arrivals::default();
         self.waiting = Table::new(&self.config.secret);

@@ -38,7 +38,7 @@ pub(super) struct Offer {
     pub(super) probes: bool,
 }
 
-/// The largest segment size that a cookie can encode and that is at most `mss`, bytes.
+/// The largest segment size that a cookie can encode and that is at most `mss`, bytes; the smallest one if `mss` is below it.
 pub(super) fn size(mss: u16) -> u16 {
     SIZES.into_iter().rfind(|s| *s <= mss).unwrap_or(SIZES[0])
 }

@@ -49,7 +49,7 @@ pub struct Counts {
     pub time_waits_cut: u64,
     /// Resets sent for segments of unknown connections.
     pub resets_out: u64,
-    /// Resets and echo replies not sent because of the rate limit.
+    /// Resets, echo replies, challenge ACKs and answers in TIME-WAIT not sent because of a rate limit.
     pub answers_withheld: u64,
     /// ICMP messages that concern no connection of ours and were given back.
     pub passed_on: u64,

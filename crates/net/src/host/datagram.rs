@@ -63,7 +63,7 @@ impl Host {
     /// Sends a datagram. It leaves with the next [`Self::flush`].
     ///
     /// # Errors
-    /// If the local address is not ours or of the other family, or the packet exceeds the MTU of the device.
+    /// If the local address is not ours, the addresses are of different families, or the packet exceeds the MTU of the device.
     pub fn send_to(&mut self, from: SocketAddr, to: SocketAddr, payload: &[u8]) -> Result<(), HostError> {
         self.check_ends(from.ip(), to.ip())?;
         let most = self.config.mtu as usize - headers(to.ip()).min(self.config.mtu as usize);

@@ -30,7 +30,7 @@ pub struct Driver {
     wait: Wait,
     host: Host,
     capture: Option<Recording>,
-    /// Where a tap is attached, how many changes of it were observers, and the tap.
+    /// Where a tap is attached, how many changes there this driver has seen, and the tap.
     socket: Arc<Socket>,
     changes: u32,
     tap: Option<Tap>,
@@ -130,7 +130,7 @@ impl Outlet for PacketWriter<'_> {
     ) -> Result<(), E> {
         let Self { tun, merged, shaper, packet, now, observers, refused, failure, .. } = self;
         if let Some(departures) = merged {
-            // A super-packet is refused as a whole, and later: captures do not show it.
+            // A super-packet is refused as a whole, and later: captures do not show that it was refused.
             let device = |p: &[u8]| {
                 give(tun, p, refused, failure);
             };
@@ -256,8 +256,7 @@ impl Driver {
         self.wait.replace(1, descriptor)
     }
 
-    /// Moves the host to another device after the old one has disappeared. Connections only notice a time without
-    /// packets.
+    /// Moves the host to another device after the old one has disappeared. Connections notice nothing but a time without packets.
     ///
     /// # Errors
     /// If the system has no descriptors left.
@@ -447,7 +446,10 @@ impl Driver {
             // If something arrived, our answers may have been answered by now: checking costs less than waiting.
             if read == 0 {
                 // Applications that wrote may have room again immediately.
-                self.wait.until(if again || self.host.has_news() { now } else { next })?;
+                let until = if again || self.host.has_news() { now } else { next };
+                if let Err(e) = self.wait.until(until) {
+                    break Err(e);
+                }
             }
         };
         self.cpu = self.cpu + (Clock::thread_cpu() - began);

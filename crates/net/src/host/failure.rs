@@ -9,8 +9,8 @@ pub enum Failure {
     /// The peer reset it.
     #[error("connection reset by the peer")]
     Reset,
-    /// The peer did not answer.
-    #[error("the peer no longer answers")]
+    /// The peer did not answer, or no longer does.
+    #[error("the peer does not answer")]
     TimedOut,
     /// A router reported the peer as unreachable.
     #[error("the peer cannot be reached (ICMP)")]

@@ -1,4 +1,4 @@
-//! Whom an IP packet is about, without parsing all of it. Checksums are not looked at: a capture shows corrupt packets, too.
+//! Which connection an IP packet is about, without parsing all of it. Checksums are not looked at: a capture shows corrupt packets, too.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -28,14 +28,16 @@ impl Heard {
 }
 
 impl Host {
-    /// The gateway that has sent a segment of the connection in this slot, or of none, if one has.
+    /// The gateway that has sent this segment, if one has: a SYN names it, other segments have that of their connection, which is in
+    /// `slot`.
     pub(super) fn sender_of(&self, slot: Option<u32>, tcp: &Tcp<'_>) -> Option<NonZeroU32> {
         if tcp.flags.has(Flags::SYN) {
             return tcp.options.gateway(self.config.probe_exid);
         }
         slot.and_then(|slot| self.at(slot)).and_then(Conn::peer_gateway)
     }
-    /// A packet of this gateway has arrived, if it was one's.
+    /// Notes that a packet has arrived from `gateway`; `None`: it was sent by no gateway. After a silence, the connections to the
+    /// gateway whose timers have backed off retransmit.
     pub(super) fn hear(&mut self, now: Instant, gateway: Option<NonZeroU32>) {
         let Some(gateway) = gateway.filter(|g| self.heard.note(now, *g)) else { return };
         for slot in 0..self.slots.len() as u32 {
@@ -44,6 +46,31 @@ impl Host {
                     self.mark_ready(slot);
                 }
             }
+        }
+        // The packet itself may belong to none of these connections.
+        self.at_work = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Endpoint, HostConfig, Secret};
+    use super::*;
+
+    #[test]
+    fn a_gateway_that_is_heard_again_leaves_no_connection_to_blame() {
+        let ours = [10, 0, 0, 1];
+        let mut host = Host::new(HostConfig::new(vec![ours.into()], Secret::fixed([1; 16])));
+        let endpoint = Endpoint::host(skyhaul_cc::Config::by_name("newreno").unwrap());
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+        host.connect(at(0), (ours, 0).into(), ([10, 0, 0, 2], 80).into(), &endpoint).unwrap();
+        for ms in [0, 3000] {
+            host.at_work = None;
+            host.hear(at(ms), Some(NonZeroU32::MIN));
+            assert_eq!(
+                host.at_work, None,
+                "a panic that follows would end a connection that has no part in it"
+            );
         }
     }
 }

@@ -33,7 +33,7 @@ pub enum Op {
     Supersede,
     /// The connection started from a cookie: its start time is unknown.
     Untimed,
-    /// The path MTU became smaller.
+    /// The path MTU became smaller: a packet has room for this many bytes of options and payload.
     Narrow(u32),
     /// Another connection showed that the path works again.
     Retry,

@@ -78,7 +78,12 @@ impl Keys {
     /// # Errors
     /// If a value is invalid, or valid only in the simulator.
     pub fn endpoint(mut self, profile: Profile) -> Result<Endpoint, ScenarioError> {
-        let asked = |key: &str| self.set.iter().any(|set| set == key);
+        // A table that was set as a whole, such as `endpoint`, takes the place of the preset.
+        let asked = |key: &str| {
+            self.set
+                .iter()
+                .any(|set| key.strip_prefix(set).is_some_and(|k| k.is_empty() || k.starts_with('.')))
+        };
         let by_preset = !asked(DETECTION) && !asked(TAIL_PROBE);
         let resolved = match self.document.resolve().map_err(here) {
             // The preset detects losses by time, which a control without SACK cannot use.
@@ -132,7 +137,9 @@ mod tests {
     fn what_the_preset_asks_for_gives_way_to_a_control_without_sack() {
         assert_eq!(keys("cubic", &[]).unwrap().tcp.loss_detection, LossDetection::Rack);
         assert_eq!(keys("tahoe", &[]).unwrap().tcp.loss_detection, LossDetection::DupAcks);
-        assert_eq!(wrong("tahoe", &["endpoint.loss-detection=rack"]), DETECTION, "it was asked for");
+        for asked in ["endpoint.loss-detection=rack", "endpoint={loss-detection=\"rack\"}"] {
+            assert_eq!(wrong("tahoe", &[asked]), DETECTION, "it was asked for");
+        }
     }
 
     #[test]

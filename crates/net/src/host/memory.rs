@@ -24,13 +24,14 @@ pub struct Memory {
     /// The limit, bytes.
     pub limit: u64,
     /// Current use, bytes: payload in both directions with reserved buffer space, records of segments in flight, a
-    /// record per connection, half-open connections and those in TIME-WAIT.
+    /// record per connection, half-open connections, those in TIME-WAIT, and data of SYNs that wait for admission.
     pub held: u64,
-    /// Maximum use so far, bytes.
+    /// Maximum use so far, bytes, without half-open connections, those in TIME-WAIT that no application holds, and data of SYNs
+    /// that wait for admission.
     pub most: u64,
-    /// Connections that discarded out-of-order data for lack of memory.
+    /// How often a connection discarded out-of-order data for lack of memory.
     pub reneged: u64,
-    /// Idle connections that released buffer memory, under pressure or after a while.
+    /// How often an idle connection released buffer memory, under pressure or after a while.
     pub trimmed: u64,
     /// Segments whose data was discarded.
     pub refused: u64,
@@ -81,9 +82,9 @@ impl Host {
     /// The memory used by connections.
     #[must_use]
     pub fn memory(&self) -> Memory {
-        let strangers = (self.bytes_of_strangers().iter().sum::<usize>() + self.early.held()) as u64;
+        let without_slot = (self.table_bytes().iter().sum::<usize>() + self.early.held()) as u64;
         let m = self.ledger.memory;
-        Memory { held: m.held + strangers, ..m }
+        Memory { held: m.held + without_slot, ..m }
     }
 
     /// Reclaims memory if too much is in use.

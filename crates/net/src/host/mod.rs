@@ -116,7 +116,7 @@ pub struct Host {
     free: Vec<u32>,
     demux: Demux,
     half_open: Table<HalfOpen>,
-    /// Data of their SYNs.
+    /// Data of the SYNs of half-open connections.
     early: Arrivals,
     waiting: Table<Waiting>,
     syn_acks: SynAcks,
@@ -130,7 +130,7 @@ pub struct Host {
     ready: Ready,
     /// Connections that changed since the application last saw them.
     changed: VecDeque<u32>,
-    /// The connection that was used last, which is given up if that panics.
+    /// The connection that is worked on: it is given up if the work panics.
     at_work: Option<u32>,
     /// Connections that were given up, whose peers are not reset yet.
     broken: Vec<contain::AbandonedConnection>,
@@ -208,9 +208,9 @@ impl Host {
         self.waiting.len()
     }
 
-    /// Bytes of one half-open connection, and of one in TIME-WAIT.
+    /// Memory use of all half-open connections, and of all in TIME-WAIT that no application holds, bytes.
     #[must_use]
-    pub fn bytes_of_strangers(&self) -> [usize; 2] {
+    pub fn table_bytes(&self) -> [usize; 2] {
         [self.half_open.bytes(), self.waiting.bytes()]
     }
 
@@ -234,8 +234,8 @@ impl Host {
     /// Opens a connection; a local port of 0 chooses a free one. The SYN leaves with the next [`Self::flush`].
     ///
     /// # Errors
-    /// If the address is not ours or of the other family, the pair of ends is in use, or there are too many
-    /// connections.
+    /// If the local address is not ours, the addresses are of different families, the pair of ends is in use, no local port is
+    /// free, or there are too many connections.
     pub fn connect(
         &mut self,
         now: Instant,
@@ -492,6 +492,8 @@ impl Host {
                     } else {
                         self.remove(slot);
                     }
+                    // The old connection has no part in what follows.
+                    self.at_work = None;
                     self.begin(now, ends, tcp, Some(remains.next), out);
                 }
                 None => self.give(now, slot, tcp, out),
@@ -554,6 +556,7 @@ impl Host {
     /// Updates deadline, application news and removal. `done`: it has nothing more to send now; its timers come
     /// afterwards.
     fn settle(&mut self, now: Instant, slot: u32, done: bool) {
+        self.at_work = Some(slot);
         let Some(s) = self.slots.get_mut(slot as usize) else { return };
         let Some(conn) = s.conn.as_deref_mut() else { return };
         self.ledger.book(now, conn);

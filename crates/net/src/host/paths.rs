@@ -6,11 +6,12 @@ use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How long a path MTU is remembered for new connections (RFC 1191 §6.3), and for how many destinations.
+/// How long a path MTU is remembered for new connections (RFC 1191 §6.3).
 const AGE: Duration = Duration::from_secs(600);
-/// How long the size is remembered that a search has reached which was not complete. Until then new connections do not search: each
-/// would lose packets to it.
+/// How long the MTU is remembered that an incomplete search has reached. Until then new connections do not search: each search
+/// loses packets.
 const PART_AGE: Duration = Duration::from_secs(60);
+/// Maximum number of destinations in each table.
 const MOST: usize = 4096;
 
 /// The other end of a path: a gateway, whoever is behind it, or an address.
@@ -20,7 +21,7 @@ enum End {
     Address(IpAddr),
 }
 
-/// MTUs, each with its last moment.
+/// MTUs, bytes, each with the time at which it is forgotten.
 type Mtus<K> = BTreeMap<K, (u32, Instant)>;
 
 /// Path MTUs. Hosts that share them know what any of them has learnt.
@@ -63,8 +64,8 @@ impl Paths {
     fn known(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// A router has reported the MTU of the path to an address, bytes. A report never raises what is remembered, and does not
-    /// renew it either (RFC 1191 §3, RFC 8201 §4).
+    /// A router has reported the MTU of the path to an address, bytes. A report of a larger MTU neither raises nor renews what is
+    /// remembered (RFC 1191 §3, RFC 8201 §4).
     pub(super) fn note(&self, now: Instant, to: IpAddr, mtu: u32) {
         let mut known = self.known();
         let reported = &mut known.reported;
@@ -72,7 +73,7 @@ impl Paths {
             remember(reported, now, to, (mtu, AGE));
         }
     }
-    /// The MTU of the path to an address, if a smaller one was reported lately, bytes.
+    /// The MTU of the path to an address, bytes, if a router has reported one lately.
     pub(super) fn mtu(&self, now: Instant, to: IpAddr) -> Option<u32> {
         valid(&self.known().reported, now, &to)
     }

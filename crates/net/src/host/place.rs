@@ -49,8 +49,7 @@ impl Host {
         let limit = self.limit(now, (remote, gateway), endpoint.longest);
         let mut config = endpoint.config(limit, remote);
         if self.config.search_mtu {
-            let found = self.paths.found(now, remote, gateway);
-            config.mtu_search |= found.is_none_or(|mtu| segment_limit(mtu, remote) < limit);
+            config.mtu_search |= self.paths.found(now, remote, gateway).is_none();
         }
         config
     }
@@ -88,7 +87,7 @@ impl Host {
             self.free.push(id.slot);
         }
     }
-    /// Gives back all slots that are reserved, and returns what they were reserved for.
+    /// Gives back all slots that are reserved, and returns the identifiers for which they were reserved.
     pub(super) fn vacate_all(&mut self) -> Vec<ConnId> {
         let all = (0..self.slots.len() as u32).map(|slot| self.id(slot));
         let all: Vec<ConnId> = all.filter(|id| self.reserved(*id).is_some()).collect();
@@ -197,7 +196,7 @@ pub(super) fn learn_mtu(paths: &Paths, now: Instant, conn: &Conn, news: MtuNews)
     let (to, gateway) = (conn.remote().ip(), conn.peer_gateway());
     match news {
         MtuNews::Begun => {
-            // Whoever has opened it is no server, to which others connect.
+            // A peer that has opened the connection is a client: no new connection goes to its address.
             if let Some(gateway) = gateway.filter(|_| conn.accepted_at().is_none()) {
                 paths.stands_before(to, gateway);
             }

@@ -1,6 +1,6 @@
 //! Rate limit on SYN-ACKs. An attacker with forged addresses makes us send them to a victim. Each SYN causes at
-//! most one, with a cookie or without, and the host limits their total rate. In the last half of the limit only
-//! first answers are sent, no retransmissions: a genuine peer retransmits its SYN.
+//! most one, with a cookie or without, and the host limits their total rate. Once half of the limit is used, only first
+//! answers are sent, no retransmissions: a genuine peer retransmits its SYN.
 
 use super::Host;
 use skyhaul_base::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! A compact table of entries by connection ends, for state that any packet from the network can create.
 //!
 //! A hash table with chains. Its hash is keyed, so that attackers who choose addresses and ports cannot create long
-//! chains. It grows by a quarter instead of doubling, and releases its memory when it is empty.
+//! chains. Its entries grow by a quarter instead of doubling. It releases its memory when it is empty.
 
 use super::deadline::Deadlines;
 use super::ends::Ends;
@@ -154,6 +154,7 @@ impl<T> Table<T> {
         self.len -= 1;
         if self.len == 0 {
             (self.entries, self.buckets, self.free) = (Vec::new(), Vec::new(), NONE);
+            self.deadlines = Deadlines::default();
         }
         Some(value)
     }
@@ -231,5 +232,9 @@ mod tests {
             table.remove(at);
         }
         assert_eq!((table.len(), table.entries.capacity(), table.buckets.len()), (0, 0, 0));
+        let at = table.insert(ends(1), 1);
+        table.arm(at, t(30_000));
+        table.remove(at);
+        assert_eq!((table.next(), table.bytes()), (Instant::MAX, 0), "an empty table has no deadlines");
     }
 }

@@ -54,8 +54,8 @@ impl Host {
         }
     }
 
-    /// Whether a segment to a connection in TIME-WAIT starts a new one, whose sequence numbers of ours must be
-    /// above the old ones.
+    /// Whether a segment to a connection in TIME-WAIT starts a new connection. Our sequence numbers of the new connection must be
+    /// above those of the old one.
     pub(super) fn begins_anew(&self, remains: &TimeWaitState, ends: &Ends, tcp: &Tcp<'_>) -> bool {
         tcp.flags.has(Flags::SYN)
             && !tcp.flags.has(Flags::ACK)

@@ -13,12 +13,12 @@ pub enum WorldError {
     /// An error of the host.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// The scenario uses a feature that only the simulator has.
+    /// A flow group asks for something that this world does not have.
     #[error("flows.{flow}: {why}")]
     Unsupported {
         /// The flow group.
         flow: String,
-        /// The feature, and what to do.
+        /// What it is, and what to do.
         why: Unsupported,
     },
     /// The kernel lacks the congestion control.
@@ -39,10 +39,10 @@ pub enum WorldError {
     },
 }
 
-/// A feature of a flow group that only the simulator has.
+/// What a flow group asks for and a world does not have.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Unsupported {
-    /// The packet exceeds the MTU of every device.
+    /// The packets are shorter or longer than any MTU of a device.
     #[error("a real packet has 68 to 65535 bytes, headers included, and these have {bytes} bytes")]
     Packet {
         /// Its size with headers, bytes.

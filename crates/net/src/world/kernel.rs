@@ -51,7 +51,7 @@ pub(super) fn run(
     Ok(sent??.measured(s, zero, received?).with(s, emulation.finish()?))
 }
 
-/// A flow.
+/// The sender of a flow.
 struct Sender<'a> {
     flow: &'a Flow<'a>,
     session: Session,
@@ -78,11 +78,12 @@ impl Sender<'_> {
     }
 }
 
-/// Results of the senders, and the source addresses of their datagrams.
+/// Results of the senders.
 struct SenderResults {
     done: RunOutcome,
+    /// The source address and the number of datagrams sent, for flows of datagrams.
     datagrams: Vec<Option<(SocketAddr, u64)>>,
-    /// Source addresses of flows with a viewer.
+    /// The workload, for its viewer, and the source address of its datagrams or of its first connection.
     watched: Vec<(Session, Option<SocketAddr>)>,
 }
 
@@ -157,8 +158,8 @@ fn send(
     };
     let seen = netlink::kernel_flows()?;
     let flows = all.iter().map(|x| x.outcome(zero, &seen)).collect();
-    let datagrams = all.iter().map(|x| Some((x.sockets.local()?, x.session.datagrams()))).collect();
-    let from = |x: Sender<'_>| (x.session, x.sockets.local().or(x.sockets.stream()));
+    let datagrams = all.iter().map(|x| Some((x.sockets.datagram_source()?, x.session.datagrams()))).collect();
+    let from = |x: Sender<'_>| (x.session, x.sockets.datagram_source().or(x.sockets.first_source()));
     let watched = all.into_iter().map(from).collect();
     Ok(SenderResults { done: RunOutcome { took, flows, samples }, datagrams, watched })
 }

@@ -57,7 +57,7 @@ pub struct FlowOutcome {
 /// Results of a flow of rate-controlled datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RateOutcome {
-    /// The allowed rate at the end, in whole packets, bit/s.
+    /// The allowed rate at the end, headers included, bit/s.
     pub allowed: f64,
     /// Reports sent by the receiver, and reports that arrived.
     pub reports: (u64, u64),
@@ -89,8 +89,8 @@ impl FlowOutcome {
     pub(super) fn with_datagrams(self, sent: u64, measured: Measured, bytes: u64) -> Self {
         Self { sent: Some(sent), timeouts: Some(0), acked: bytes, datagrams: Some(measured), ..self }
     }
-    /// Adds the results of a viewer, if there is one; packets are then those of the application, as in the
-    /// simulator.
+    /// Adds the results of a viewer, if there is one; the measurements of datagrams are then those of its packets, as in
+    /// the simulator.
     pub(super) fn with_view(self, viewed: Option<Viewed>) -> Self {
         let Some(viewed) = viewed else { return self };
         Self { datagrams: Some(viewed.measured), video: Some(Box::new(viewed)), ..self }

@@ -9,20 +9,20 @@ use crate::device::wait::{Wait, Waker};
 use crate::error::NetError;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_scenario::resolved::Transport;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-/// How long a connection is kept after we answered the end of its data: the kernel reports on a connection only
-/// until both ends have closed it.
+/// How long a connection is kept after we answered the end of its data: the sender asks its kernel for the counters of the
+/// connection, which the kernel has only until both ends have closed.
 const KEPT: Duration = Duration::from_secs(1);
 /// The answer to the end of the data.
 const ANSWER: [u8; 1] = [0x06];
 
-/// A socket.
+/// A socket; listeners and sockets for datagrams with their port.
 #[derive(Debug)]
 enum Socket {
     Listener(TcpListener, u16),
@@ -30,16 +30,19 @@ enum Socket {
     Datagrams(UdpSocket, u16),
 }
 
-/// A connection: its peer, the local port, and the bytes received.
+/// A connection.
 #[derive(Debug)]
 struct Stream {
     socket: TcpStream,
+    /// Address and port of the sender.
     from: SocketAddr,
+    /// Local port.
     port: u16,
+    /// Bytes received.
     read: u64,
 }
 
-/// Bound sockets that are not read yet.
+/// Bound sockets that are not read yet, and the log of the flows with a viewer.
 #[derive(Debug)]
 pub(super) struct Bound(Vec<Socket>, ArrivalLog);
 
@@ -92,7 +95,7 @@ impl Bound {
             answers,
             sockets: BTreeMap::new(),
             next: 0,
-            closing: BTreeMap::new(),
+            closing: BTreeSet::new(),
             inbox: Inbox::new(until),
             watched: self.1,
             room: vec![0; 1 << 17],
@@ -120,7 +123,7 @@ struct Reading {
     sockets: BTreeMap<u64, Socket>,
     next: u64,
     /// Connections to close, by time.
-    closing: BTreeMap<(Instant, u64), ()>,
+    closing: BTreeSet<(Instant, u64)>,
     inbox: Inbox,
     watched: ArrivalLog,
     room: Vec<u8>,
@@ -146,7 +149,7 @@ impl Reading {
             self.read(number)?;
         }
         let now = Clock::now();
-        while let Some(((at, number), ())) = self.closing.first_key_value().map(|(k, v)| (*k, *v)) {
+        while let Some((at, number)) = self.closing.first().copied() {
             if at > now {
                 return Ok(at);
             }
@@ -177,17 +180,17 @@ impl Reading {
                         watched.datagram(now, from, *port, datagram);
                     }
                     Err(e) if e.kind() == ErrorKind::WouldBlock => break,
-                    // ICMP errors about sent packets: we send none.
+                    // A signal; no ICMP error, since this socket sends nothing.
                     Err(_) => {}
                 }
             },
             Some(Socket::Stream(stream)) => loop {
                 match stream.socket.read(room) {
                     Ok(0) => {
-                        if self.answers && !self.closing.keys().any(|(_, n)| *n == number) {
+                        if self.answers && !self.closing.iter().any(|(_, n)| *n == number) {
                             // One byte always fits into an empty buffer.
                             let _ = stream.socket.write(&ANSWER);
-                            self.closing.insert((Clock::now() + KEPT, number), ());
+                            self.closing.insert((Clock::now() + KEPT, number));
                         } else if !self.answers {
                             sockets.remove(&number);
                         }

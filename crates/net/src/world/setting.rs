@@ -14,11 +14,11 @@ use skyhaul_scenario::resolved::{FlowGroup, Resolved, Start};
 
 /// The receiver's port for the first flow group; the others follow.
 pub(super) const FIRST_PORT: u16 = 5201;
-/// Maximum number of groups, below the ports chosen for senders.
+/// Maximum number of groups: the last one's port is below those chosen for senders.
 const MOST_GROUPS: usize = 20_000;
-/// Minimum MTU that IPv4 hosts must accept (RFC 791), and maximum MTU of a TUN device.
+/// Minimum MTU of a link with IPv4 (RFC 791 §3.2), and maximum MTU of a TUN device, bytes.
 const MTUS: std::ops::RangeInclusive<u32> = 68..=65_535;
-/// Minimum MTU of a device with IPv6 addresses, such as those of links.
+/// Minimum MTU of a device with IPv6 addresses, such as those of links (RFC 8200 §5), bytes.
 const LEAST_LINK_MTU: u16 = 1280;
 /// Default sampling interval of flows.
 const USUAL_SAMPLE: Duration = Duration::from_millis(100);
@@ -49,7 +49,7 @@ impl Flow<'_> {
         let app = self.app(zero).build(&Begin { now: begins, over, streams: &streams });
         Session::new(app, (begins, stops), group.endpoint.header)
     }
-    /// Its application; a viewer starts counting at a given scenario time.
+    /// Its application, with the time at which a viewer starts counting on the clock on which the scenario begins at `zero`.
     fn app(&self, zero: Instant) -> Application {
         let mut app = self.group.app.clone();
         if let Application::Video(film) = &mut app {

@@ -13,7 +13,7 @@ use std::os::fd::AsRawFd;
 
 /// The content of all data sent.
 static ZEROS: [u8; 1 << 17] = [0; 1 << 17];
-/// Segment sizes that the kernel accepts for a connection.
+/// Segment sizes that the kernel accepts for a connection (TCP_MAXSEG of tcp(7)), bytes.
 const SEGMENTS: std::ops::RangeInclusive<u32> = 88..=32_767;
 /// IPv4 and TCP headers without options, bytes.
 const HEADERS: u32 = 40;
@@ -31,31 +31,28 @@ pub(super) struct ConnectionSettings<'a> {
 
 /// A connection.
 #[derive(Debug)]
-struct Line {
+struct Connection {
     transfer: u64,
     stream: TcpStream,
+    /// Bytes written.
     written: u64,
+    /// The receiver has answered the end of the data.
     acknowledged: bool,
 }
 
-impl Line {
-    fn port(&self) -> Option<u16> {
-        self.stream.local_addr().ok().map(|a| a.port())
-    }
-}
-
-/// The kernel sockets of one sender. To be used in the namespace in which it was made.
+/// The kernel sockets of one sender. To be used in the namespace in which they were made.
 #[derive(Debug)]
 pub(super) struct Sockets<'a> {
     settings: ConnectionSettings<'a>,
     ready: &'a Ready,
     /// Number under which its sockets are registered.
     number: u64,
-    lines: Vec<Line>,
+    connections: Vec<Connection>,
+    /// The socket for datagrams, and its address.
     datagrams: Option<(UdpSocket, SocketAddr)>,
     /// Source address of its first connection.
-    stream: Option<SocketAddr>,
-    /// Bytes acknowledged and segments retransmitted over released connections.
+    first_source: Option<SocketAddr>,
+    /// Payload bytes acknowledged and segments retransmitted over released connections.
     past: (u64, u64),
     room: Vec<u8>,
     failure: Option<io::Error>,
@@ -68,9 +65,9 @@ impl<'a> Sockets<'a> {
             settings,
             ready,
             number,
-            lines: Vec::new(),
+            connections: Vec::new(),
             datagrams: None,
-            stream: None,
+            first_source: None,
             past: (0, 0),
             room: Vec::new(),
             failure: None,
@@ -90,34 +87,39 @@ impl<'a> Sockets<'a> {
         Ok(Self { datagrams: Some((socket, local)), ..Self::connections(settings, ready, number) })
     }
     /// Source address of datagrams.
-    pub(super) fn local(&self) -> Option<SocketAddr> {
+    pub(super) fn datagram_source(&self) -> Option<SocketAddr> {
         self.datagrams.as_ref().map(|(_, local)| *local)
     }
     /// Source address of its first connection.
-    pub(super) fn stream(&self) -> Option<SocketAddr> {
-        self.stream
+    pub(super) fn first_source(&self) -> Option<SocketAddr> {
+        self.first_source
     }
     /// Why a connection failed.
     pub(super) fn failure(&self) -> Option<&io::Error> {
         self.failure.as_ref()
     }
-    /// Bytes acknowledged and segments retransmitted so far, and the window of its only connection, segments.
+    /// Payload bytes acknowledged and segments retransmitted so far, and the congestion window of the connection, segments, if
+    /// there is exactly one; `seen` are the connections of the kernel.
     pub(super) fn counts(&self, seen: &[KernelFlow]) -> (u64, u64, Option<f64>) {
         let (mut acked, mut again) = self.past;
         let mut cwnd = None;
-        for line in &self.lines {
-            let Some(flow) = line.port().and_then(|port| seen.iter().find(|f| f.port == port)) else {
-                continue;
-            };
-            acked += flow.acked;
+        for connection in &self.connections {
+            let Some(flow) = self.flow(connection, seen) else { continue };
+            // Without our SYN, and without the FIN.
+            acked += flow.acked.saturating_sub(1).min(connection.written);
             again += flow.retransmitted;
             cwnd = Some(f64::from(flow.cwnd));
         }
-        (acked, again, cwnd.filter(|_| self.lines.len() == 1))
+        (acked, again, cwnd.filter(|_| self.connections.len() == 1))
     }
 
-    /// Opens a connection. The congestion control is set before the SYN: set later, a pacing default would leave
-    /// its pacing behind.
+    /// What the kernel knows of a connection.
+    fn flow(&self, connection: &Connection, seen: &[KernelFlow]) -> Option<KernelFlow> {
+        let ports = (connection.stream.local_addr().ok()?.port(), self.settings.to.port());
+        seen.iter().find(|f| f.ports == ports).copied()
+    }
+    /// Opens a connection. The congestion control is set before the SYN: if the default paces (BBR), a socket that leaves it
+    /// after the handshake stays paced.
     fn connect(&self) -> Result<TcpStream, NetError> {
         let ConnectionSettings { to, control, packet } = self.settings;
         let fail = |e: nix::Error| NetError::os(format!("connect to {to} with {control}"), e);
@@ -133,8 +135,8 @@ impl<'a> Sockets<'a> {
             Err(e) => Err(fail(e)),
         }
     }
-    fn line(&mut self, transfer: u64) -> Option<&mut Line> {
-        self.lines.iter_mut().find(|l| l.transfer == transfer)
+    fn connection(&mut self, transfer: u64) -> Option<&mut Connection> {
+        self.connections.iter_mut().find(|c| c.transfer == transfer)
     }
 }
 
@@ -144,16 +146,16 @@ impl Carrier for Sockets<'_> {
     fn open(&mut self, _now: Instant, transfer: u64) -> Result<(), NetError> {
         let stream = self.connect()?;
         self.ready.add(&stream, self.number)?;
-        self.stream = self.stream.or_else(|| stream.local_addr().ok());
-        self.lines.push(Line { transfer, stream, written: 0, acknowledged: false });
+        self.first_source = self.first_source.or_else(|| stream.local_addr().ok());
+        self.connections.push(Connection { transfer, stream, written: 0, acknowledged: false });
         Ok(())
     }
     fn write(&mut self, _now: Instant, transfer: u64, most: u64) -> u64 {
-        let Some(line) = self.line(transfer) else { return 0 };
+        let Some(connection) = self.connection(transfer) else { return 0 };
         let mut written = 0;
         while written < most {
             let most = usize::try_from(most - written).unwrap_or(usize::MAX);
-            match line.stream.write(ZEROS.get(..most).unwrap_or(&ZEROS)) {
+            match connection.stream.write(ZEROS.get(..most).unwrap_or(&ZEROS)) {
                 Ok(n) => written += n as u64,
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == ErrorKind::WouldBlock => break,
@@ -163,29 +165,30 @@ impl Carrier for Sockets<'_> {
                 }
             }
         }
-        line.written += written;
+        connection.written += written;
         written
     }
-    /// The kernel cannot take data back; the limit of the namespace keeps unsent data small.
+    /// The kernel cannot take data back; `tcp_notsent_lowat` of the namespace keeps unsent data small.
     fn take_back(&mut self, _now: Instant, _transfer: u64) {}
     fn finish(&mut self, _now: Instant, transfer: u64) {
-        let Some(line) = self.line(transfer) else { return };
-        if line.written == 0 {
+        let Some(connection) = self.connection(transfer) else { return };
+        if connection.written == 0 {
             // Nothing to acknowledge; perhaps there is no connection yet.
-            line.acknowledged = true;
-        } else if let Err(e) = line.stream.shutdown(Shutdown::Write) {
+            connection.acknowledged = true;
+        } else if let Err(e) = connection.stream.shutdown(Shutdown::Write) {
             self.failure.get_or_insert(e);
         }
     }
-    /// The kernel does not report this. The receiver does, with one byte.
+    /// Whether the receiver has answered the end of the data with one byte: no event of a socket says that all is
+    /// acknowledged.
     fn is_acknowledged(&mut self, _now: Instant, transfer: u64) -> bool {
-        let Some(line) = self.line(transfer) else { return false };
-        if line.acknowledged {
+        let Some(connection) = self.connection(transfer) else { return false };
+        if connection.acknowledged {
             return true;
         }
-        match line.stream.read(&mut [0; 8]) {
+        match connection.stream.read(&mut [0; 8]) {
             Ok(n) => {
-                line.acknowledged = n > 0;
+                connection.acknowledged = n > 0;
                 if n == 0 {
                     let e = io::Error::new(
                         ErrorKind::ConnectionAborted,
@@ -203,12 +206,11 @@ impl Carrier for Sockets<'_> {
         }
     }
     fn release(&mut self, _now: Instant, transfer: u64) {
-        let Some(at) = self.lines.iter().position(|l| l.transfer == transfer) else { return };
-        let line = self.lines.swap_remove(at);
+        let Some(at) = self.connections.iter().position(|c| c.transfer == transfer) else { return };
+        let connection = self.connections.swap_remove(at);
         let seen = netlink::kernel_flows().unwrap_or_default();
-        let again =
-            line.port().and_then(|port| seen.iter().find(|f| f.port == port)).map_or(0, |f| f.retransmitted);
-        self.past = (self.past.0 + line.written, self.past.1 + again);
+        let again = self.flow(&connection, &seen).map_or(0, |f| f.retransmitted);
+        self.past = (self.past.0 + connection.written, self.past.1 + again);
     }
     fn datagram(&mut self, _now: Instant, datagram: &Datagram) -> Result<(), NetError> {
         let Some((socket, _)) = &self.datagrams else { return Ok(()) };
@@ -217,6 +219,40 @@ impl Carrier for Sockets<'_> {
         match socket.send(&self.room) {
             // An ICMP error about an earlier datagram says nothing about this one.
             Ok(_) | Err(_) => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::time::Duration;
+
+    #[test]
+    fn only_payload_counts_as_acknowledged() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("binds");
+        let Ok(SocketAddr::V4(to)) = listener.local_addr() else { panic!("IPv4") };
+        let ready = Ready::new().expect("descriptors");
+        let settings = ConnectionSettings { to, control: "reno", packet: 1500 };
+        let mut sockets = Sockets::connections(settings, &ready, 0);
+        sockets.open(Instant::ZERO, 0).expect("connects");
+        let (mut peer, _) = listener.accept().expect("connects");
+        while sockets.write(Instant::ZERO, 0, 10) == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        peer.read_exact(&mut [0; 10]).expect("reads");
+        // With the SYN, and then with the FIN.
+        for acked in [11, 12] {
+            let seen = loop {
+                let seen = netlink::kernel_flows().expect("sock_diag");
+                if sockets.flow(&sockets.connections[0], &seen).expect("is there").acked == acked {
+                    break seen;
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            };
+            assert_eq!(sockets.counts(&seen).0, 10);
+            sockets.finish(Instant::ZERO, 0);
         }
     }
 }

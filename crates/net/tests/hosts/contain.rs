@@ -54,6 +54,8 @@ fn breaks(by_write: bool) {
     assert_eq!(w.hosts[1].conn(servers[1].0).unwrap().failure(), Some(Failure::Defect));
     assert_eq!(clients[1].1.failure, Some(Failure::Reset), "its peer is told");
     assert_eq!([w.hosts[0].counts().defects, w.hosts[1].counts().defects], [0, 1]);
+    let received = w.hosts[1].census().traffic.bytes_received;
+    assert!(received > 2 * EACH + EACH / 3, "what it has received is still counted: {received}");
     // Nothing of it stays.
     for (side, ends) in [clients, servers].into_iter().enumerate() {
         ends.iter().for_each(|(id, _)| w.hosts[side].release(w.now, *id));

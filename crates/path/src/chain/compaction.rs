@@ -8,7 +8,7 @@ use crate::packet::{DropReason, PacketView};
 use alloc::collections::{BTreeMap, VecDeque};
 use skyhaul_base::{Duration, Instant};
 
-/// Maximum flows remembered. Beyond it all are forgotten, and acknowledgements removed before are not restored.
+/// Maximum flows remembered. One more, and all are forgotten: acknowledgements removed before are not restored.
 const MOST_FLOWS: usize = 65_536;
 
 /// What an acknowledgement carries about those removed before it.
@@ -49,7 +49,7 @@ impl Notes {
     pub(super) fn lost(&mut self, p: &impl PacketView, why: DropReason) {
         let Some(ack) = p.ack() else { return };
         let Some(line) = self.0.get_mut(&p.flow()) else { return };
-        // The last one was refused; the first one was removed or corrupted.
+        // Duplicates have the same number: the last one was refused on arrival, or the first one was removed or lost.
         let this = |o: &Offered| !o.removed && o.connection == ack.connection && o.number == ack.number;
         let at =
             if why == DropReason::Full { line.iter().rposition(this) } else { line.iter().position(this) };

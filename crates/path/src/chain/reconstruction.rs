@@ -10,17 +10,17 @@
 //! one with SACK blocks or another option that the link does not read, and one whose ECE or CWR flag differs from
 //! the previous one.
 //!
-//! If the near side reports how many acknowledgements it removed, and their spacing (RFC 3449 §5.3.2), exactly as
-//! many are created with that spacing.
+//! If the near side reports how many acknowledgements it removed, and their spacing (RFC 3449 §5.3.2), as many are
+//! created with that spacing; fewer if there are more than the jump has bytes, or more than [`MOST_STEPS`] allows.
 
 use super::compaction::Carried;
 use crate::packet::{Acknowledgement, PacketView};
 use alloc::collections::{BTreeMap, VecDeque};
 use skyhaul_base::{Duration, Instant};
 
-/// Maximum flows remembered; beyond it all are forgotten.
+/// Maximum flows remembered; one more, and all are forgotten.
 const MOST_FLOWS: usize = 65_536;
-/// Maximum acknowledgements created for one jump: a longer jump has larger steps.
+/// Maximum steps of a jump, the last of which is the acknowledgement that arrived: a longer jump has larger steps.
 const MOST_STEPS: u32 = 64;
 /// A new interval has the weight 1 over this in the smoothed one, like a sample in SRTT (RFC 6298 §2; *our
 /// choice*).
@@ -50,15 +50,16 @@ struct Flow {
 }
 
 impl<P: PacketView> Reconstruction<P> {
-    /// Acknowledgements for every `threshold` bytes.
+    /// Acknowledgements for every `threshold` bytes, at least 1.
     #[must_use]
     pub fn new(threshold: u32) -> Self {
         Self { threshold: threshold.max(1), flows: BTreeMap::new(), held: VecDeque::new(), made: 0 }
     }
 
-    /// Only those reported by the near side.
+    /// Only the acknowledgements that the near side reports as removed.
     #[must_use]
     pub fn as_told() -> Self {
+        // No jump exceeds this threshold.
         Self::new(u32::MAX)
     }
 

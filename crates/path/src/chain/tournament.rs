@@ -5,7 +5,7 @@
 //! data structure or the order of insertion.
 //!
 //! Links have few slots but produce almost all events, interleaved in an order that branch predictors cannot learn.
-//! A change of a slot replays its matches up to the root: few steps without branches.
+//! A change of a slot replays its matches up to the root: one step for each doubling of the slots, without branches.
 
 use alloc::vec::Vec;
 use skyhaul_base::Instant;

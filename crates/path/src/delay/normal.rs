@@ -15,7 +15,7 @@ pub struct Normal {
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub base: Duration,
-    /// Standard deviation of that time.
+    /// Standard deviation of the normally distributed time, before its absolute value is taken.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub sigma: Duration,

@@ -39,7 +39,7 @@ impl DelayTrace {
     /// [`Interpolation::Linear`] and unused otherwise.
     ///
     /// # Errors
-    /// If there is none, times do not ascend, or a period is 0.
+    /// If there is no point, times do not ascend, or a period is 0.
     pub fn new(
         points: &[(Duration, Duration)],
         interpolation: Interpolation,
@@ -59,7 +59,7 @@ impl DelayTrace {
     /// Reads CSV with the columns `time_s` and `delay_ms`, or others of their units.
     ///
     /// # Errors
-    /// If a column is missing, a value is invalid, or times do not ascend.
+    /// As [`Self::new`], and if a column is missing, a value is invalid, or a delay exceeds [`LONGEST`].
     pub fn read(text: &str, interpolation: Interpolation, end: End) -> Result<Self, Broken> {
         let (points, lines) = table::read(text, "delay", DELAYS)?;
         if let Some(i) = points.iter().position(|p| p.1 > LONGEST.as_nanos()) {
@@ -102,10 +102,14 @@ impl DelayTrace {
         Duration::from_nanos(self.points.last().map_or(0, |p| p.0))
     }
 
-    /// The minimum of all delays.
+    /// The minimum of all delays that are used.
     #[must_use]
     pub fn least(&self) -> Duration {
-        Duration::from_nanos(self.points.iter().map(|p| p.1).min().unwrap_or(0))
+        // The last of several points of a trace that repeats and holds its values only ends the period.
+        let unused =
+            self.points.len() > 1 && (self.end, self.interpolation) == (End::Loop, Interpolation::Hold);
+        let used = self.points.iter().rev().skip(unused.into());
+        Duration::from_nanos(used.map(|p| p.1).min().unwrap_or(0))
     }
 
     /// The delay at a time, rounded down to nanoseconds.
@@ -173,6 +177,16 @@ mod tests {
         let repeats = trace(&points, Interpolation::Hold, End::Loop).unwrap();
         assert_eq!((at(&repeats, 65), at(&repeats, 4_025)), (200, 200));
         assert_eq!(repeats.least(), Duration::from_millis(100));
+    }
+
+    #[test]
+    fn the_least_delay_is_one_that_is_used() {
+        let points = [(10, 100), (20, 200), (40, 50)];
+        let least = |points: &[_], i, e| trace(points, i, e).unwrap().least();
+        assert_eq!(least(&points, Interpolation::Hold, End::Loop), Duration::from_millis(100));
+        assert_eq!(least(&points, Interpolation::Hold, End::Hold), Duration::from_millis(50));
+        assert_eq!(least(&points, Interpolation::Linear, End::Loop), Duration::from_millis(50));
+        assert_eq!(least(&[(40, 50)], Interpolation::Hold, End::Loop), Duration::from_millis(50));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Independent bit errors. By default the rate is the residual one, after any decoding. Interpreted as that of a
 //! channel before a decoder, the same number means far fewer lost packets: papers that equate a bit error rate of
-//! 1e-4 with the loss of some per cent of packets mean a coded channel, which requires naming a code.
+//! 1e-4 with the loss of about 1 % of packets mean a coded channel, which requires naming a code.
 
 use super::code::Code;
 use super::model::{Losses, Model};
@@ -28,7 +28,7 @@ pub struct Config {
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub ber: f64,
     /// What is wrong with probability `ber`: each "bit" (default), or each "byte", as with the unit `byte` of ns-2's
-    /// error model, which loses about an eighth as many packets. A coded channel has bits.
+    /// error model, which loses about an eighth as many packets. With a code, only "bit" is possible.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Unit::is_bit"))]
     pub ber_unit: Unit,
     /// Where the bit error rate applies: "residual" (default) or "channel".
@@ -143,8 +143,7 @@ impl Model for Config {
         self
     }
     fn mean_loss(&self, size: u32) -> f64 {
-        // An empty packet has no wrong bit, but a rate of 1 means that every packet is lost.
-        if self.ber >= 1.0 { 1.0 } else { Ber::of(self.ber, self.ber_unit, self.code).loss(size) }
+        Ber::of(self.ber, self.ber_unit, self.code).loss(size)
     }
     fn words(&self, number: &dyn Fn(f64) -> String) -> String {
         let of = if self.code.is_some() { " of a coded channel" } else { "" };
@@ -159,11 +158,16 @@ impl Model for Config {
 /// Probability that a packet of `size` bytes has at least one wrong bit: 1 − (1 − ber)^(8·size).
 #[must_use]
 pub fn packet_error_rate(ber: f64, size: u32) -> f64 {
-    // The direct form loses all precision at small rates.
-    -math::expm1(f64::from(size) * Unit::Bit.ln_byte_intact(ber))
+    any_wrong(f64::from(size), Unit::Bit.ln_byte_intact(ber))
 }
 
-/// Loses a packet if any of its bits is wrong. One draw per packet.
+/// Probability that at least one of `n` units is wrong, from the logarithm of the probability that one is right.
+fn any_wrong(n: f64, ln_right: f64) -> f64 {
+    // The logarithm is infinite for a rate of 1. The direct form 1 − p^n loses all precision at small rates.
+    if n == 0.0 { 0.0 } else { -math::expm1(n * ln_right) }
+}
+
+/// Loses a packet if any wrong bit or byte remains after decoding. One draw per packet, none at a rate of 0.
 #[derive(Clone, Debug)]
 pub struct Ber {
     ber: f64,
@@ -177,7 +181,7 @@ pub struct Ber {
 const SLOTS: usize = 8;
 
 impl Ber {
-    /// A channel on which every bit is wrong with probability `ber`.
+    /// A channel without a code on which each bit is wrong with probability `ber`.
     ///
     /// # Errors
     /// If `ber` is no probability.
@@ -197,8 +201,8 @@ impl Ber {
     /// Probability that a packet of `size` bytes is lost.
     fn loss(&self, size: u32) -> f64 {
         match &self.code {
-            None => -math::expm1(f64::from(size) * self.ln_byte_intact),
-            Some((code, ln_decoded)) => -math::expm1(code.words(size) as f64 * ln_decoded),
+            None => any_wrong(f64::from(size), self.ln_byte_intact),
+            Some((code, ln_decoded)) => any_wrong(code.words(size) as f64, *ln_decoded),
         }
     }
     /// Whether a packet of `size` bytes is lost.
@@ -241,14 +245,17 @@ mod tests {
             let p = packet_error_rate(ber, size);
             assert!((p - expected).abs() <= half, "{ber} {size}: {p}");
         }
-        assert_eq!((packet_error_rate(1.0, 1), packet_error_rate(0.5, 0)), (1.0, 0.0));
+        assert_eq!(
+            [(1.0, 1), (0.5, 0), (1.0, 0)].map(|(ber, size)| packet_error_rate(ber, size)),
+            [1.0, 0.0, 0.0]
+        );
         // Where the direct form would give 0.
         assert!((packet_error_rate(1e-18, 1000) / 8e-15 - 1.0).abs() < 1e-9);
     }
 
     #[test]
     fn sizes_that_share_a_slot_do_not_mix() {
-        // All sizes up to 20000 through 8 slots: an undivided stream must give the uncached outcome.
+        // Sizes up to 20000 share 8 slots of the cache: each outcome must be that without a cache, from the same draw.
         let mut model = Ber::new(1e-5).unwrap();
         let (mut a, mut b) = (Rng::stream(1, "e"), Rng::stream(1, "e"));
         for i in 0..100_000u32 {
@@ -289,8 +296,8 @@ mod tests {
 
     #[test]
     fn a_coded_channel_loses_far_less_than_its_bits_say() {
-        // Without a code a rate of 1e-4 loses 55 % of 1000-byte packets. The shortest Hamming code that fits a byte's
-        // index, (255, 247): two or more of 255 wrong with 1 − (1 − p)^255 − 255·p·(1 − p)^254, 33 words a packet.
+        // Without a code a rate of 1e-4 loses 55 % of 1000-byte packets. The Hamming code (255, 247) fails with two or more
+        // wrong bits of 255: 1 − (1 − p)^255 − 255·p·(1 − p)^254. A packet has 33 code words.
         let p: f64 = 1e-4;
         let word = 1.0 - (1.0 - p).powi(255) - 255.0 * p * (1.0 - p).powi(254);
         let hamming = coded(p, Code::Bch { n: 255, k: 247, t: 1 });
@@ -311,7 +318,8 @@ mod tests {
         let rs = coded(5e-3, Code::ReedSolomon { n: 255, k: 223 });
         assert!((rs.mean_loss(1000) - (1.0 - f64::powi(good, 5))).abs() < 1e-11, "{}", rs.mean_loss(1000));
         assert!(coded(1e-4, Code::ReedSolomon { n: 255, k: 223 }).mean_loss(1000) < 1e-18);
-        assert_eq!((hamming.mean_loss(0), coded(1.0, rs.code.unwrap()).mean_loss(9)), (0.0, 1.0));
+        let broken = coded(1.0, rs.code.unwrap());
+        assert_eq!([hamming.mean_loss(0), broken.mean_loss(0), broken.mean_loss(9)], [0.0, 0.0, 1.0]);
     }
 
     #[test]

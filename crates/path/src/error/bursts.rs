@@ -7,6 +7,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 #[cfg(feature = "schema")]
 use skyhaul_base::amount::Probability;
+use skyhaul_base::math;
 
 /// Loss bursts with a given mean loss and mean length: a Gilbert-Elliott chain without losses in the good state.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,8 +28,11 @@ pub enum Invalid {
     /// Shorter than one packet, or NaN.
     #[error("{0} is not a burst length: write a number ≥ 1")]
     Burst(f64),
-    /// There is no room for a good packet between two bursts.
-    #[error("with bursts of {burst} packets, at most {most:.4} of all packets can be lost")]
+    /// There is no room for a good packet between two bursts. The bound is rounded down, so that it is accepted.
+    #[error(
+        "with bursts of {burst} packets, at most {} of all packets can be lost",
+        math::floor(*.most * 1e4) / 1e4
+    )]
     Loss {
         /// Mean number of packets lost in a row.
         burst: f64,
@@ -85,6 +89,7 @@ impl Model for Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
 
     #[test]
     fn bursts_that_cannot_be_are_refused() {
@@ -92,6 +97,9 @@ mod tests {
         assert_eq!(refused(0.1, 0.5), Invalid::Burst(0.5));
         assert_eq!(refused(0.9, 2.0), Invalid::Loss { burst: 2.0, most: 2.0 / 3.0 });
         assert_eq!(refused(0.9, 2.0).key(), "loss");
+        // The bound that a message names is accepted.
+        assert!(refused(0.9, 2.0).to_string().contains("at most 0.6666 of"));
+        assert!(Config { loss: 0.6666, burst: 2.0 }.validate().is_ok());
         assert_eq!(Config { loss: 0.5, burst: 1.0 }.canonical().p_gb, 1.0);
     }
 }

@@ -6,7 +6,7 @@
 //! ```text
 //! symbol of b bits wrong:  q = 1 − (1 − ber)^b
 //! code word fails:         F = Σ_{i > t} C(n, i)·q^i·(1 − q)^(n − i)
-//! packet of s bytes lost:  1 − (1 − F)^⌈8·s/(k·b)⌉        (it begins a code word)
+//! packet of s bytes lost:  1 − (1 − F)^⌈8·s/(k·b)⌉        (each packet begins a new code word)
 //! ```
 //! BCH (n, k, t) has symbols of one bit. Reed–Solomon (n, k) has symbols of 8 bits and t = ⌊(n − k)/2⌋; (255, 223) is the
 //! outer code of CCSDS 131.0-B.
@@ -50,7 +50,7 @@ impl Code {
         }
     }
 
-    /// Refuses impossible codes.
+    /// Refuses codes that cannot exist by the Hamming bound.
     ///
     /// # Errors
     /// The key, and its range.
@@ -58,7 +58,9 @@ impl Code {
         match *self {
             Self::Bch { n, k, t } => {
                 within("code.n", n.into(), 3.0, 65_535.0)?;
-                within("code.k", k.into(), 1.0, f64::from(n - 1))?;
+                // One wrong bit needs n + 1 syndromes: that of each position, and that of no error.
+                let check_bits = u32::BITS - n.leading_zeros();
+                within("code.k", k.into(), 1.0, f64::from(n - check_bits))?;
                 within("code.t", t.into(), 1.0, f64::from(most_corrected(n, n - k)))?;
             }
             Self::ReedSolomon { n, k } => {
@@ -88,10 +90,20 @@ fn ln_choose(n: u32, i: u32) -> f64 {
     ln_factorial(n) - ln_factorial(i) - ln_factorial(n - i)
 }
 
-/// The Hamming bound: each pattern of t wrong bits among `n` needs its own syndrome, and there are 2^added of them.
-fn most_corrected(n: u32, added: u32) -> u32 {
-    let syndromes = f64::from(added) * core::f64::consts::LN_2 + 1e-9;
-    (1..=n / 2).take_while(|t| ln_choose(n, *t) <= syndromes).last().unwrap_or(1)
+/// The largest t by the Hamming bound: each pattern of up to t wrong bits among `n` needs its own syndrome, and there
+/// are 2^check_bits of them.
+fn most_corrected(n: u32, check_bits: u32) -> u32 {
+    // Logarithms, since the numbers overflow; the slack is for rounding, as perfect codes meet the bound exactly.
+    let ln_syndromes = f64::from(check_bits) * core::f64::consts::LN_2 + 1e-9;
+    let mut ln_patterns = 0.0;
+    (1..=n / 2)
+        .take_while(|t| {
+            let ln_more = ln_choose(n, *t);
+            ln_patterns = ln_more + math::ln_1p(math::exp(ln_patterns - ln_more));
+            ln_patterns <= ln_syndromes
+        })
+        .last()
+        .unwrap_or(0)
 }
 
 /// Probability of more than `t` wrong symbols among `n`, each wrong with probability `q`.
@@ -107,7 +119,7 @@ fn failure(n: u32, t: u32, q: f64) -> f64 {
         math::exp(ln_choose(n, i) + wrong)
     };
     if f64::from(t) < f64::from(n) * q {
-        // Most code words fail: sum the remainder instead.
+        // Most code words fail: sum the probabilities of those that are decoded.
         return (1.0 - (0..=t).map(term).sum::<f64>()).clamp(0.0, 1.0);
     }
     // Beyond the mean each term is smaller than the previous one.
@@ -128,9 +140,9 @@ mod tests {
 
     #[test]
     fn a_code_word_fails_as_the_binomial_says() {
-        // 1 − (1 − q)^n for a code that corrects nothing; the first term beyond t where q is small.
+        // A code that corrects nothing fails with 1 − (1 − q)^n.
         assert!((failure(255, 0, 1e-3) - (1.0 - 0.999f64.powi(255))).abs() < 1e-14);
-        // C(255, 2)·1e-12 = 3.2385e-8, less 253·1e-6 of it for the words with both and no third.
+        // Small q: two wrong symbols, C(255, 2)·q²·(1 − q)^253, and three, C(255, 3)·q³ = C(255, 2)·q²·253/3·q.
         let two = 32_385.0 * 1e-12 * (1.0 - 253.0 * 1e-6 + 253.0 * 1e-6 / 3.0);
         assert!((failure(255, 1, 1e-6) / two - 1.0).abs() < 1e-6);
         // Every one of 3 with probability 1/2: 4 of 8 cases have two or more wrong.
@@ -154,6 +166,9 @@ mod tests {
             Code::Bch { n: 255, k: 247, t: 1 },
             Code::Bch { n: 7, k: 4, t: 1 },
             Code::Bch { n: 32_400, k: 32_208, t: 12 },
+            // Perfect codes, which meet the bound exactly: repetition, and the binary Golay code.
+            Code::Bch { n: 65_535, k: 1, t: 32_767 },
+            Code::Bch { n: 23, k: 12, t: 3 },
         ] {
             assert!(good.validate().is_ok(), "{good:?}");
         }
@@ -166,6 +181,9 @@ mod tests {
             Code::Bch { n: 255, k: 0, t: 1 },
             Code::Bch { n: 255, k: 247, t: 0 },
             Code::Bch { n: 255, k: 247, t: 5 },
+            // One parity bit finds an error, but not its position; 8 syndromes are too few for 8 positions and no error.
+            Code::Bch { n: 255, k: 254, t: 1 },
+            Code::Bch { n: 8, k: 5, t: 1 },
         ] {
             assert!(bad.validate().is_err(), "{bad:?}");
         }

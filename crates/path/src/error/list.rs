@@ -66,8 +66,17 @@ impl Model for Config {
         0.0
     }
     fn words(&self, _: &dyn Fn(f64) -> String) -> String {
+        let of = match self.class {
+            Scope::All => "",
+            Scope::HighPriority => " of high priority",
+            Scope::LowPriority => " of low priority",
+        };
         let first: Vec<_> = self.indices.iter().take(8).map(u64::to_string).collect();
-        format!("exactly these packets lost: {}", first.join(", "))
+        match self.indices.len() {
+            0 => "no packets lost".into(),
+            1..=8 => format!("exactly these packets{of} lost: {}", first.join(", ")),
+            n => format!("exactly these packets{of} lost: {} and {} more", first.join(", "), n - 8),
+        }
     }
 }
 
@@ -121,7 +130,7 @@ impl Losses for Box<List> {
 mod tests {
     use super::*;
 
-    /// Which of `n` packets are lost when every third one, from the first, is of low priority.
+    /// Which of `n` packets are lost when every third one, starting with the first, is of low priority.
     fn lost(scope: Scope, n: u64) -> Vec<u64> {
         let mut list = List::new([4, 0, 2, 2], scope);
         (0..n).filter(|i| list.loses(i % 3 == 0)).collect()
@@ -133,5 +142,14 @@ mod tests {
         // High: 1 2 4 5 7 8 10 11. Low: 0 3 6 9 12.
         assert_eq!(lost(Scope::HighPriority, 12), [1, 4, 7]);
         assert_eq!(lost(Scope::LowPriority, 13), [0, 6, 12]);
+    }
+
+    #[test]
+    fn the_description_says_how_many_it_leaves_out() {
+        let words = |n: u64, class| Config { indices: (0..n).collect(), class }.words(&|x| x.to_string());
+        assert_eq!(words(0, Scope::All), "no packets lost");
+        assert_eq!(words(2, Scope::All), "exactly these packets lost: 0, 1");
+        let low = "exactly these packets of low priority lost: 0, 1, 2, 3, 4, 5, 6, 7 and 1 more";
+        assert_eq!(words(9, Scope::LowPriority), low);
     }
 }

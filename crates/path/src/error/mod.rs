@@ -1,7 +1,7 @@
 //! Channel losses.
 //!
-//! One draw per packet and link, in the order of departures. A lost packet has used queue space and transmission
-//! time.
+//! Each link has a random stream for its losses. A model draws from it in the order of departures, equally often
+//! whether or not a packet is lost. A lost packet has used queue space and transmission time.
 //!
 //! Each model has its own file with its [`Model`], whose configuration is its form in scenario files. A new model
 //! needs only that file and one line in the list below.

@@ -41,16 +41,17 @@ pub struct Config {
 }
 
 impl Config {
-    /// Number of pieces of a packet of `size` bytes: the payload of all but the last is a multiple of eight bytes
-    /// (RFC 791 §3.2).
+    /// Number of pieces of a packet of `size` bytes: the payload of all but the last is a multiple of eight bytes, and
+    /// the last one may fill the MTU (RFC 791 §3.2).
     #[must_use]
     pub fn pieces(&self, size: u32) -> u64 {
         let size = u64::from(size);
         if size <= self.mtu {
             return 1;
         }
-        let most = (self.mtu.saturating_sub(HEADER) / 8 * 8).max(8);
-        size.saturating_sub(HEADER).div_ceil(most).max(1)
+        let last = self.mtu.saturating_sub(HEADER);
+        let most = (last / 8 * 8).max(8);
+        1 + (size.saturating_sub(HEADER) - last).div_ceil(most)
     }
     /// Probability that a packet of `size` bytes is lost: 1 − (1 − p)^n for n pieces.
     fn loss(&self, size: u32) -> f64 {
@@ -63,11 +64,11 @@ impl Config {
     }
 }
 
-/// Loses packets that are too long, or that lose a fragment. One draw per packet that may get through.
+/// Loses packets that are too long, or that lose a fragment. One draw per packet that may be lost.
 #[derive(Clone, Debug)]
 pub struct Narrow {
     config: Config,
-    /// The last size, and its loss probability.
+    /// Size of the last packet, and the loss probability of that size.
     last: (u32, Chance),
 }
 
@@ -143,6 +144,8 @@ mod tests {
         {
             assert_eq!(cut(mtu).pieces(size), pieces, "{size} bytes through {mtu}");
         }
+        // The last piece need not be a multiple of eight: 984 and 986 bytes of payload.
+        assert_eq!([1990, 1991].map(|size| cut(1006).pieces(size)), [2, 3]);
     }
 
     #[test]

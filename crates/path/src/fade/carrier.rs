@@ -210,7 +210,7 @@ impl Config {
         self.es_n0 - a - self.noise_rise(a)
     }
 
-    /// The attenuation in dB at which Es/N0 is `es_n0`; 0 if it is lower even in clear sky.
+    /// The attenuation in dB at which Es/N0 falls to `es_n0`; 0 if it is below that even under a clear sky.
     #[must_use]
     pub fn attenuation_at(&self, es_n0: f64) -> f64 {
         let (mut low, mut high) = (0.0, (self.es_n0 - es_n0).max(0.0));
@@ -242,8 +242,8 @@ impl Config {
         carrier.table.all()[carrier.choose(0.0, None)].clone()
     }
 
-    /// The ModCods used as Es/N0 decreases, best first, each with the attenuation in dB above which it is no longer
-    /// chosen; for the last one, above which packets begin to be lost.
+    /// The ModCods used as Es/N0 decreases, most efficient first, each with the attenuation in dB above which it is no
+    /// longer chosen. For the last one it is the attenuation at its threshold: with more, packets begin to be lost.
     #[must_use]
     pub fn ladder(&self) -> Vec<(ModCod, f64)> {
         let carrier = self.build();
@@ -273,7 +273,7 @@ pub(super) struct Carrier {
 impl Carrier {
     /// The index of the ModCod to use at an attenuation of `a` dB, after the one at `before`.
     ///
-    /// Below all thresholds with their margin, the most robust one stays: there is no alternative.
+    /// If Es/N0 is below all thresholds plus the margin, it is the most robust ModCod.
     pub(super) fn choose(&self, a: f64, before: Option<usize>) -> usize {
         if let Some(fixed) = self.fixed {
             return fixed;
@@ -301,7 +301,7 @@ impl Carrier {
         Some(Rate::from_bits_per_sec((math::floor(bits + 0.5) as u64).max(1)))
     }
 
-    /// The reaction time of a choice.
+    /// Delay until a choice takes effect; zero if the configuration leaves it open.
     pub(super) fn reaction(&self) -> Duration {
         self.config.reaction.unwrap_or_default()
     }
@@ -316,7 +316,7 @@ mod tests {
     fn noise_rises_by_what_the_rain_radiates() {
         let c = Config::default();
         assert_eq!(c.noise_rise(0.0), 0.0);
-        // At 3 dB rain passes 0.50119 of the power: 150 K become 150 + 275·0.49881 = 287.17 K.
+        // At 3 dB rain lets 0.50119 of the power through: 150 K become 150 + 275·0.49881 = 287.17 K.
         assert!((c.noise_rise(3.0) - 10.0 * (287.173_f64 / 150.0).log10()).abs() < 1e-4);
         // The most it can become: 10·log10(425/150) = 4.523 dB.
         assert!((c.noise_rise(1e3) - 4.523).abs() < 5e-4);

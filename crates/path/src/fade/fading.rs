@@ -9,12 +9,12 @@ use alloc::collections::VecDeque;
 use core::fmt::Debug;
 use skyhaul_base::Instant;
 
-/// Maximum samples without a change computed ahead; then the current loss is repeated, so that looking ahead takes
-/// bounded time.
+/// Maximum samples without a change that are computed ahead. Then the current loss is reported once more, so that one
+/// call takes bounded time.
 const LOOKS: u32 = 600;
 
 /// Changes of a directed link by a fade: a new rate when another ModCod takes effect, a new loss when the loss
-/// changes. The first ones are at the start.
+/// changes. The initial rate and loss are changes at the start of the run.
 #[derive(Debug)]
 pub(super) struct Fading<S> {
     sky: S,
@@ -94,9 +94,8 @@ impl<S: Sky> Fading<S> {
     fn lose(&mut self, at: Instant) {
         let weather = self.sky.weather();
         let faded = self.carrier.as_ref().map_or(0.0, |c| c.loss(weather.attenuation, self.used));
-        let loss = 1.0 - (1.0 - faded) * (1.0 - weather.loss);
-        // If one of the two is zero, no precision is lost.
-        let loss = if weather.loss == 0.0 { faded } else { loss };
+        // In this form it is exact if one of the two is zero.
+        let loss = faded + (1.0 - faded) * weather.loss;
         if loss != self.loss {
             self.loss = loss;
             self.known.push_back((at, Change::Fade(loss)));
@@ -206,7 +205,7 @@ mod tests {
         assert_eq!(rates, [(0, Ok(11_140_620)), (600, Ok(5_941_520)), (700, Ok(11_140_620))]);
         let quick = carrier::Config { reaction: None, ..radio() };
         let seen = changes(&series(&points, quick), 99);
-        // The loss of an instant is told, and taken back at the same instant.
+        // The loss of the old ModCod is reported, and at the same time that of the new one.
         assert_eq!(
             seen[2..],
             [(100, Err(1.0)), (100, Ok(5_941_520)), (100, Err(1e-7)), (200, Ok(11_140_620)),]
@@ -222,11 +221,11 @@ mod tests {
 
     #[test]
     fn rain_changes_rates_as_long_as_it_lasts_and_is_looked_at_in_bounded_time() {
-        // A rain so seldom that it does not come: the present loss is told again from time to time.
+        // It never rains: the current loss is reported again every 600 s.
         let dry = rain::Config { rain_probability: 1e-6, m: Some(-40.0), ..rain::Config::temperate(radio()) };
         let seen = changes(&dry.into(), 5);
-        let told: Vec<_> = seen[2..].iter().map(|c| c.0 / 1_000).collect();
-        assert_eq!(told, [600, 1200, 1800]);
+        let seconds: Vec<_> = seen[2..].iter().map(|c| c.0 / 1_000).collect();
+        assert_eq!(seconds, [600, 1200, 1800]);
         assert!(seen[2..].iter().all(|c| c.1 == Err(1e-7)));
         let wet = rain::Config { rain_probability: 0.9, ..rain::Config::temperate(radio()) };
         let seen = changes(&wet.into(), 200);
@@ -252,12 +251,13 @@ mod tests {
             loss,
             then: alloc::collections::BTreeMap::new(),
         };
-        let states = alloc::vec![state("good", 0.0), state("bad", 0.75)];
+        // 1 − (1 − 0.1) is not 0.1 in binary fractions.
+        let states = alloc::vec![state("good", 0.0), state("bad", 0.1)];
         let c = shadowing::Config { states, shared: true, carrier: None };
         assert!(c.validate().is_ok());
         let seen = changes(&c.into(), 100);
         assert!(seen.windows(2).all(|w| w[0].1 != w[1].1 && w[0].0 <= w[1].0));
-        assert!(seen.iter().all(|c| c.1 == Err(0.0) || c.1 == Err(0.75)));
+        assert!(seen.iter().all(|c| c.1 == Err(0.0) || c.1 == Err(0.1)));
     }
 
     #[test]

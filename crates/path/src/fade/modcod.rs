@@ -53,7 +53,7 @@ const fn s2(name: &'static str, efficiency: f64, es_n0: f64) -> ModCod {
     ModCod { name: Cow::Borrowed(name), efficiency, es_n0 }
 }
 
-/// All ModCods of [S2] that it has for normal frames.
+/// All ModCods of [S2] for normal frames.
 const DVB_S2: [ModCod; 28] = [
     s2("QPSK 1/4", 0.490_243, -2.35),
     s2("QPSK 1/3", 0.656_448, -1.24),
@@ -94,7 +94,7 @@ impl Table {
     ///
     /// # Errors
     /// If it is empty, efficiencies do not ascend, a number is invalid, or two have the same name. A ModCod that
-    /// needs no less signal than a more efficient one is accepted: it can be selected manually.
+    /// needs no less signal than a more efficient one is accepted: it can be the fixed ModCod of a carrier.
     pub fn new(list: &[ModCod]) -> Result<Self, Invalid> {
         let refuse = |message| Err(Invalid { key: "modcods", message });
         if list.is_empty() {
@@ -143,7 +143,7 @@ impl Table {
         self.0.iter().position(|m| m.name == name)
     }
 
-    /// The index of the most efficient one for which `es_n0` suffices; `None` below all thresholds.
+    /// The index of the most efficient one for which `es_n0` dB suffice; `None` below all thresholds.
     #[must_use]
     pub fn best(&self, es_n0: f64) -> Option<usize> {
         self.0.iter().rposition(|m| m.es_n0 <= es_n0)
@@ -174,8 +174,8 @@ mod tests {
 
     #[test]
     fn efficiencies_follow_from_the_frames_of_the_standard() {
-        // [S2] tables 5a and 12: a frame carries what its outer code takes, less 80 bits of its own header, in 64800 bits
-        // of the inner code, with 90 symbols in front.
+        // [S2] table 5a: a frame carries the data bits of the BCH code, less the 80 bits of the baseband header, in 64800
+        // bits after the LDPC code. The header of the physical layer adds 90 symbols.
         let carried = [
             ("1/4", 16_008),
             ("1/3", 21_408),

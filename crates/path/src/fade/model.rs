@@ -22,7 +22,7 @@ pub trait Model: Clone + Debug + PartialEq {
     fn carrier(&self) -> Option<&carrier::Config>;
     /// The fading carrier, for filling in what follows from the link.
     fn carrier_mut(&mut self) -> Option<&mut carrier::Config>;
-    /// Whether both directions of a link fade together.
+    /// Whether both directions of a link fade together, if both fade.
     fn shared(&self) -> bool;
     /// Long-run fraction of time with an attenuation above `a` dB.
     fn exceeded(&self, a: f64) -> f64;

@@ -17,9 +17,9 @@ pub(super) fn exceeded_with(p: f64) -> f64 {
         return -exceeded_with(1.0 - p);
     }
     let t = math::sqrt(-2.0 * math::ln(p));
-    let above_line = 2.515_517 + t * (0.802_853 + t * 0.010_328);
-    let below_line = 1.0 + t * (1.432_788 + t * (0.189_269 + t * 0.001_308));
-    let mut x = t - above_line / below_line;
+    let numerator = 2.515_517 + t * (0.802_853 + t * 0.010_328);
+    let denominator = 1.0 + t * (1.432_788 + t * (0.189_269 + t * 0.001_308));
+    let mut x = t - numerator / denominator;
     for _ in 0..3 {
         let density = math::exp(-0.5 * x * x) / math::sqrt(core::f64::consts::TAU);
         let step = (above(x) - p) / density;
@@ -53,7 +53,7 @@ mod tests {
     fn each_is_the_inverse_of_the_other() {
         for i in -160..=160 {
             let x = f64::from(i) / 20.0;
-            // Where Q(x) is close to 1 the last digit of it decides.
+            // Q(x) near 1 has an error of its last digit, which the inverse divides by the density.
             let slack = 1e-12 + 4e-16 / (1e-300 + math::exp(-0.5 * x * x)) * f64::from(u8::from(x < 0.0));
             assert!((exceeded_with(above(x)) - x).abs() < slack, "{x}");
         }

@@ -53,7 +53,7 @@ pub struct Exceeded {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
     /// Attenuation statistics to which `m` and `sigma` are fitted: attenuations, and the shares of time for which they
-    /// are exceeded.
+    /// are exceeded. Shares above `rain-probability` are not used.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub exceeded: Vec<Exceeded>,
     /// Mean of the natural logarithm of the attenuation in dB; -3.794 by default.
@@ -158,20 +158,20 @@ impl Config {
         }
         for (i, e) in self.exceeded.iter().enumerate() {
             if !(e.share > 0.0 && e.share < 1.0) {
-                return refuse(format!("a fraction of {}: write a number between 0 and 1", e.share));
+                return refuse(format!("a share of {}: write a number above 0 and below 1", e.share));
             }
             if !(e.attenuation > 0.0 && e.attenuation <= 200.0) {
                 return refuse(format!("{} dB: write above 0 dB, up to 200 dB", e.attenuation));
             }
             let before = i.checked_sub(1).map(|j| self.exceeded[j]);
             if before.is_some_and(|b| b.share >= e.share || b.attenuation <= e.attenuation) {
-                return refuse("sort them by ascending fraction and descending attenuation".into());
+                return refuse("sort them by ascending share and descending attenuation".into());
             }
         }
         let rain = self.exceeded.iter().filter(|e| e.share <= self.rain_probability).count();
         if rain < 2 {
             return refuse(format!(
-                "only {rain} of them have a fraction below rain-probability, {}: write at least two",
+                "only {rain} of them have a share of at most rain-probability, {}: write at least two",
                 self.rain_probability
             ));
         }
@@ -306,7 +306,7 @@ mod tests {
         let fit = exact.fitted();
         assert!((fit.0 - m).abs() < 1e-12 && (fit.1 - sigma).abs() < 1e-12, "{fit:?}");
         // 16 dB, 5.63 dB and 1.39 dB, by hand: Qinv 3.71902, 3.09023, 2.32635; ln A 2.77259, 1.72811, 0.32930. Means
-        // 3.04520 and 1.61000; products 1.70947 over squares 0.97280.
+        // 3.04520 and 1.61000; sum of products 1.70947, sum of squares 0.97280.
         let c = Config { exceeded: points(&[(1e-4, 16.0), (1e-3, 5.63), (1e-2, 1.39)]), ..temperate() };
         let (m, sigma) = c.fitted();
         assert!((sigma - 1.7573).abs() < 5e-4 && (m - -3.7412).abs() < 1.5e-3, "{m} {sigma}");

@@ -16,7 +16,8 @@ const ATTENUATIONS: &[(&str, u64)] = &[("attenuation_dB", 1_000_000)];
 /// The largest attenuation of a file.
 const MOST: u64 = 1_000 * ATTENUATIONS[0].1;
 
-/// Times and attenuations, each of which holds until the next. Before the first time the first one holds.
+/// Times and attenuations, each of which holds until the next. Before the first time the first one holds. With
+/// [`End::Loop`] the last time is the period, and its attenuation is unused.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// Nanoseconds and 1e-6 dB; times ascend.
@@ -186,7 +187,7 @@ mod tests {
     fn each_value_holds_until_the_next() {
         let text = "time_s,attenuation_dB\n5,0.5\n10,3.25\n12,0\n";
         assert_eq!(walk(text, End::Hold, 9), [(0, 0.5), (10, 3.25), (12, 0.0)]);
-        // 12 s of which the last is the first again: what stands there is not used.
+        // A period of 12 s: the attenuation of the last line is not used.
         assert_eq!(walk(text, End::Loop, 4), [(0, 0.5), (10, 3.25), (12, 0.5), (22, 3.25), (24, 0.5)]);
         let s = series(text, End::Hold).unwrap();
         assert_eq!((s.exceeded(0.4), s.exceeded(1.0), s.exceeded(4.0)), (1.0, 2.0 / 12.0, 0.0));

@@ -6,7 +6,7 @@
 //! 40(2), 1991. Three, line of sight, shadowed and blocked, are those of Y. Karasawa, K. Kimura, K. Minamisono,
 //! "Analysis of availability improvement in LMSS by means of satellite diversity based on three-state propagation
 //! channel model", same journal, 46(4), 1997, and of F. Pérez Fontán and others, "Statistical modeling of the LMS
-//! channel", same journal, 50(5), 2001; ITU-R P.681 has both kinds.
+//! channel", same journal, 50(6), 2001; ITU-R P.681 has both kinds.
 //!
 //! The sources' models within a state are simplified (*our choice*): the mean power of a stay is log-normal as in
 //! theirs, but drawn once for the whole stay, and multipath fading, which takes milliseconds, is left to
@@ -25,7 +25,7 @@ use alloc::vec::Vec;
 use skyhaul_base::amount::{Decibels, Probability, Time};
 use skyhaul_base::{Duration, Instant, Rng};
 
-/// Most states of a chain.
+/// Maximum states of a chain.
 const MOST: usize = 16;
 
 /// A state of the channel.
@@ -169,7 +169,7 @@ impl Config {
                 return Err(format!("then: {name:?} is not the name of another state"));
             }
             if !(*weight >= 0.0 && *weight <= 1e9) {
-                return Err(format!("then: {weight} is not a weight: write a number ≥ 0"));
+                return Err(format!("then: {weight} is not a weight: write a number from 0 to 1e9"));
             }
             sum += weight;
         }
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn two_states_share_time_as_their_stays_do() {
-        // 29/(90 + 29) = 0.244: the time-share of shadowing that the source gives as 0.24.
+        // 29/(90 + 29) = 0.244: the source gives a time-share of shadowing of 0.24.
         let shares = highway().shares();
         // Stays are whole nanoseconds.
         assert!((shares[1] - 29.0 / 119.0).abs() < 1e-9 && (shares[0] + shares[1] - 1.0).abs() < 1e-12);
@@ -402,7 +402,7 @@ mod tests {
         }
         let n = seen.len() as f64;
         let mean = seen.iter().sum::<f64>() / n;
-        // Four deviations below 20 dB, where it is cut, lies a share of 3e-5.
+        // It is cut off at 0 dB, four deviations below its mean: a share of 3e-5.
         assert!((mean - 20.0).abs() < 4.0 * 5.0 / n.sqrt() + 1e-3, "{mean}");
         let above = seen.iter().filter(|a| **a > 25.0).count() as f64 / n;
         assert!((above - 0.158_655).abs() < 4.0 * (0.1335 / n).sqrt(), "{above}");

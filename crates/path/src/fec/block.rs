@@ -3,7 +3,7 @@
 //!
 //! Parity packets are as long as the longest packet of the block, and are sent after the last one, before anything
 //! else. With an interleaving depth of I, packets are assigned to I blocks in turn, and the parity of all of them
-//! follows, also in turn: a loss burst is spread over the blocks, and a repair takes I times as long.
+//! follows, also in turn: a loss burst is spread over the blocks, and a repair takes about I times as long.
 
 use super::model::{Code, Model, Shape};
 use crate::param::Refusal;
@@ -13,7 +13,7 @@ use skyhaul_base::Duration;
 #[cfg(feature = "schema")]
 use skyhaul_base::amount::{Count, Time};
 
-/// The longest block, and the greatest depth: what 16 bits count.
+/// Maximum packets of a block and maximum depth: the largest number of 16 bits.
 pub(super) const MOST: u64 = 65_535;
 
 /// Blocks of packets followed by parity packets.
@@ -37,7 +37,8 @@ pub struct Config {
     #[cfg_attr(feature = "serde", serde(default = "one", with = "skyhaul_base::amount::plain::count"))]
     #[cfg_attr(feature = "schema", schemars(with = "Count"))]
     pub interleave: u64,
-    /// Time after its first packet at which a block is closed, full or not; "50 ms" by default.
+    /// Time after its first packet at which a block that is not full is closed, with all blocks filled in turn with it;
+    /// "50 ms" by default.
     #[cfg_attr(feature = "serde", serde(default = "fill", with = "skyhaul_base::amount::plain::time"))]
     #[cfg_attr(feature = "schema", schemars(with = "Time"))]
     pub fill_time: Duration,
@@ -60,7 +61,7 @@ fn fill() -> Duration {
 }
 
 impl Default for Config {
-    /// One packet without parity, and defaults for optional keys.
+    /// A block of one packet without parity, and defaults for optional keys.
     fn default() -> Self {
         Self { n: 1, k: 1, interleave: 1, fill_time: fill(), in_order: true }
     }

@@ -1,7 +1,7 @@
 //! A code in the modem, which protects bits: ETSI EN 302 307-1 has eleven rates from 1/4 to 9/10.
 //!
-//! A packet of s bytes takes the time of s/r bytes. Fractions of bytes are carried over to the next packet, so the
-//! rate is exact in the long run (*our choice*).
+//! At a code rate of r, a packet of s bytes takes the transmission time of s/r bytes. Fractions of bytes are carried
+//! over to the next packet, so the rate is exact in the long run (*our choice*).
 
 use super::model::{Code, Model, Shape};
 use crate::error;

@@ -83,8 +83,9 @@ impl Code {
         self.bits * f64::from(k) / (f64::from(k) + f64::from(parity))
     }
 
-    /// The fraction of packets lost if transmissions are lost independently with probability `p`: a block of k out
-    /// of n packets loses packets if more than n − k transmissions are lost, Σ_{i>n−k} C(n,i) p^i (1−p)^(n−i) i/n.
+    /// The fraction of packets lost if transmissions are lost independently with probability `p` and all blocks are
+    /// full: a block loses packets if more than n − k of its n transmissions are lost, Σ_{i>n−k} C(n,i) p^i
+    /// (1−p)^(n−i) i/n.
     #[must_use]
     pub fn residual_loss(&self, p: f64) -> f64 {
         let Shape { k, parity, .. } = self.shape;
@@ -93,11 +94,11 @@ impl Code {
         }
         let n = f64::from(k) + f64::from(parity);
         // Logarithms: the coefficients of long blocks overflow, and the powers underflow.
-        let (ln_p, ln_q, ln_all) = (math::ln(p), math::ln_1p(-p), math::ln_gamma(n + 1.0));
+        let (ln_p, ln_q, ln_n_factorial) = (math::ln(p), math::ln_1p(-p), math::ln_gamma(n + 1.0));
         let (mut sum, mut i) = (0.0, f64::from(parity) + 1.0);
         while i <= n {
-            let ln_ways = ln_all - math::ln_gamma(i + 1.0) - math::ln_gamma(n - i + 1.0);
-            sum += math::exp(ln_ways + i * ln_p + (n - i) * ln_q) * i / n;
+            let ln_choose = ln_n_factorial - math::ln_gamma(i + 1.0) - math::ln_gamma(n - i + 1.0);
+            sum += math::exp(ln_choose + i * ln_p + (n - i) * ln_q) * i / n;
             i += 1.0;
         }
         sum.min(1.0)

@@ -49,7 +49,7 @@ pub struct Shape {
     pub parity: u32,
     /// Number of blocks filled in turn, at least 1.
     pub depth: u32,
-    /// Time after its first packet at which a block is closed, however few packets it has.
+    /// Time after its first packet at which a block that is not full is closed.
     pub fill_time: Duration,
     /// Packets behind one that may still be repaired wait for it.
     pub in_order: bool,

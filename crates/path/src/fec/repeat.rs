@@ -1,4 +1,4 @@
-//! Sends each packet several times in a row: the simplest diversity. A packet is lost if all its copies are.
+//! Sends each packet several times in a row. A packet is lost if all its transmissions are.
 
 use super::block::MOST;
 use super::model::{Code, Model, Shape};
@@ -46,7 +46,7 @@ impl Model for Config {
             n => Err(Invalid::Often(n)),
         }
     }
-    /// A copy is parity for a block of one packet.
+    /// A packet is a block of one packet, and its repetitions are the parity.
     fn code(&self) -> Code {
         Code { shape: Shape { parity: self.times as u32 - 1, ..Shape::NONE }, ..Code::NONE }
     }

@@ -2,7 +2,7 @@
 //!
 //! One that is not kept is removed when the next one of its connection arrives while it is still waiting. The
 //! newest thus always survives, including the last one of a transfer, without which the sender would wait for its
-//! timer. Nothing is thinned without a queue.
+//! RTO. Nothing is removed while nothing waits.
 
 use super::acks::{Flows, Lines, Waiting};
 use super::limit::{Limit, Load};
@@ -25,7 +25,7 @@ skyhaul_base::options! {
     }
 }
 
-/// Either nothing would be thinned, or everything.
+/// `keep-every` is below 2, so that every acknowledgement would be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} keeps every acknowledgement: write at least 2, or another kind of queue")]
 pub struct ThinsNothing(pub u64);
@@ -81,8 +81,8 @@ impl<P: PacketView> AckDecimation<P> {
         (position.order, duplicate || (position.before + 1) % self.config.keep_every.max(1) == 0)
     }
 
-    /// Index of the acknowledgement before `ack`, if it still waits and may be replaced.
-    fn leaves_for(&self, flow: u32, ack: &Acknowledgement) -> Option<usize> {
+    /// Index of the last waiting acknowledgement of the connection of `ack`, if it may be replaced.
+    fn replaceable(&self, flow: u32, ack: &Acknowledgement) -> Option<usize> {
         let last = self.lines.last_of(flow, ack.connection)?;
         (!self.lines.acks.get(last)?.stays).then_some(last)
     }
@@ -102,7 +102,7 @@ impl<P: PacketView> Order<P> for AckDecimation<P> {
         if let Some(ack) = p.ack {
             let flow = p.packet.flow();
             (p.order, p.stays) = self.note(flow, &ack);
-            if let Some(at) = self.leaves_for(flow, &ack) {
+            if let Some(at) = self.replaceable(flow, &ack) {
                 let old = self.lines.acks.get(at).map_or(0, |w| w.packet.size());
                 // The old one is removed only if the new one is admitted.
                 let mut rest = *held;

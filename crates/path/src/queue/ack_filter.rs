@@ -36,7 +36,8 @@ pub enum Filter {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "AckPlace"))]
 pub enum Place {
-    /// At the place of the first one that it replaces, so that it arrives earlier.
+    /// At the place of the first one that it replaces, so that it arrives earlier; never before a packet of its flow that
+    /// stays.
     Head,
     /// At the tail, like all arrivals.
     #[default]
@@ -110,8 +111,8 @@ struct Redundant {
     bytes: u64,
     /// Index of the newest, and its size.
     newest: (usize, u32),
-    /// Indices of the first two that no acknowledgement of the flow that stays follows: one that moves there overtakes
-    /// none of those.
+    /// Indices of the first two behind the last packet of the flow that stays. An acknowledgement that moves to one of these
+    /// places overtakes no packet that stays.
     behind: (Option<usize>, Option<usize>),
 }
 
@@ -136,7 +137,7 @@ impl<P> AckFilter<P> {
 impl<P: PacketView> AckFilter<P> {
     /// True if `ack` makes `w` redundant.
     fn is_redundant(w: &Waiting<P>, flow: u32, ack: &Acknowledgement) -> bool {
-        !w.stays && w.says(flow, ack.connection).is_some_and(|old| covers(ack, old))
+        !w.stays && w.ack_of(flow, ack.connection).is_some_and(|old| covers(ack, old))
     }
 
     /// The waiting acknowledgements that `ack` makes redundant, to be removed if it is admitted.

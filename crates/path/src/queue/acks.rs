@@ -28,7 +28,7 @@ impl<P: PacketView> Waiting<P> {
         Self { packet, ack, order: 0, stays: false }
     }
     /// Its content, if it is a pure acknowledgement of this connection of this flow.
-    pub(super) fn says(&self, flow: u32, connection: u16) -> Option<&Acknowledgement> {
+    pub(super) fn ack_of(&self, flow: u32, connection: u16) -> Option<&Acknowledgement> {
         let ack = self.ack.as_ref().filter(|a| a.connection == connection)?;
         (self.packet.flow() == flow).then_some(ack)
     }
@@ -52,7 +52,7 @@ impl<P> Lines<P> {
 impl<P: PacketView> Lines<P> {
     /// Index of the last acknowledgement of a connection.
     pub(super) fn last_of(&self, flow: u32, connection: u16) -> Option<usize> {
-        self.acks.iter().rposition(|w| w.says(flow, connection).is_some())
+        self.acks.iter().rposition(|w| w.ack_of(flow, connection).is_some())
     }
 
     /// Keeps the first of several acknowledgements with one number if it waits: without it the second, the flow's

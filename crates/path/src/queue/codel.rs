@@ -94,7 +94,7 @@ impl Law {
         options::some_time(options::INTERVAL.name, self.interval, "a time such as \"600 ms\"")?;
         if self.target < self.interval { Ok(()) } else { Err(Invalid::TargetAboveInterval) }
     }
-    /// When the next signal is due, after the `count`-th of a series [RFC 8289 §5.2].
+    /// When the next signal is due, after the `count`-th of a series [RFC 8289 §5.6].
     fn next(&self, t: Instant, count: u32) -> Instant {
         t + self.interval.mul_f64(1.0 / math::sqrt(f64::from(count)))
     }
@@ -107,7 +107,7 @@ pub(super) struct Control {
     first_above: Option<Instant>,
     /// When the next signal is due, while signals are sent.
     drop_next: Instant,
-    /// Number of signals in the current series, or an equivalent.
+    /// Number of signals in the current series; more if the series began with the rate of the one before it.
     count: u32,
     /// `count` at the start of the series.
     last_count: u32,
@@ -122,7 +122,7 @@ impl Control {
     }
 
     /// Whether the packet at the head has waited since `since` and packets have waited too long for an interval,
-    /// with `backlog` bytes behind it [RFC 8289 §5.5].
+    /// with `backlog` bytes behind it [RFC 8289 §5.6].
     fn is_above(&mut self, law: &Law, now: Instant, since: Instant, backlog: u64, largest: u32) -> bool {
         if now.since(since) < law.target || backlog <= largest.into() {
             self.first_above = None;
@@ -137,7 +137,7 @@ impl Control {
         }
     }
 
-    /// Takes the next packet to serve [RFC 8289 §5.6]. With a backlog below `largest`, the size of the largest
+    /// Takes the next packet to serve [RFC 8289 §5.5]. With a backlog of at most `largest`, the size of the largest
     /// packet, nothing is dropped. As in Linux, a mark replaces a drop and ends the series for this packet.
     pub(super) fn dequeue<P: PacketView>(
         &mut self,
@@ -248,7 +248,7 @@ mod tests {
         Config { target: Duration::from_millis(5), interval: Duration::from_millis(100), ..Config::default() }
     }
 
-    /// Serves a packet each 10 ms after `from` up to `until`, both in milliseconds; returns when it lost some.
+    /// Serves a packet each 10 ms after `from` up to `until`, both in milliseconds; returns the times of losses and marks.
     fn drops(q: &mut Bench, from: u64, until: u64) -> Vec<u64> {
         let mut times = Vec::new();
         for t in (from + 10..=until).step_by(10) {
@@ -262,25 +262,25 @@ mod tests {
     /// RFC 8289 §5 by hand: packets wait for longer than 5 ms from 10 ms on, so the first drop is at 10 + 100 ms. The next
     /// are due 100, 100/√2, 100/√3… ms after one another: at 210, 280.7, 338.4, 388.4, 433.2, 474.0, 511.8 and 547.1 ms. Each
     /// happens when the next packet leaves.
-    const ROW: [u64; 9] = [110, 210, 290, 340, 390, 440, 480, 520, 550];
+    const SERIES: [u64; 9] = [110, 210, 290, 340, 390, 440, 480, 520, 550];
 
     #[test]
     fn drops_follow_the_control_law() {
         let mut q = Bench::of(stock());
         (0..200).for_each(|id| assert!(q.arrive(ms(0), data(id))));
-        assert_eq!(drops(&mut q, 0, 570), ROW);
+        assert_eq!(drops(&mut q, 0, 570), SERIES);
         // The head is lost: ten packets leave up to 100 ms, and the eleventh would have at 110 ms.
         assert_eq!(q.lost[..2], [(10, DropReason::Aqm), (21, DropReason::Aqm)]);
     }
 
     #[test]
-    fn a_row_that_begins_soon_starts_where_the_last_one_was() {
+    fn a_series_that_begins_soon_starts_where_the_last_one_was() {
         let mut q = Bench::of(stock());
         (0..200).for_each(|id| assert!(q.arrive(ms(0), data(id))));
-        assert_eq!(drops(&mut q, 0, 550), ROW);
+        assert_eq!(drops(&mut q, 0, 550), SERIES);
         while q.leave(ms(551)).is_some() {}
-        assert_eq!(q.lost.len(), ROW.len());
-        // The ninth drop was the eighth after the first: the row starts at 8, so the next are due 100/√8 = 35.4 and then
+        assert_eq!(q.lost.len(), SERIES.len());
+        // The ninth drop was the eighth after the first: the series starts at 8, so the next are due 100/√8 = 35.4 and then
         // 100/√9 = 33.3 ms later: at 745.4 and 778.7 ms.
         (200..300).for_each(|id| assert!(q.arrive(ms(600), data(id))));
         assert_eq!(drops(&mut q, 600, 800), [710, 750, 780]);
@@ -325,11 +325,11 @@ mod tests {
     fn packets_that_allow_it_are_marked_at_the_same_times() {
         let mut q = Bench::of(stock());
         (0..200).for_each(|id| assert!(q.arrive(ms(0), Pkt { ect: true, ..data(id) })));
-        assert_eq!(drops(&mut q, 0, 570), ROW);
+        assert_eq!(drops(&mut q, 0, 570), SERIES);
         assert_eq!((q.lost.len(), q.marks), (0, 9));
         let mut q = Bench::of(Config { ecn: false, ..stock() });
         (0..200).for_each(|id| assert!(q.arrive(ms(0), Pkt { ect: true, ..data(id) })));
-        assert_eq!(drops(&mut q, 0, 570), ROW);
+        assert_eq!(drops(&mut q, 0, 570), SERIES);
         assert_eq!((q.lost.len(), q.marks), (9, 0));
     }
 
@@ -337,7 +337,7 @@ mod tests {
     fn low_priority_is_dropped_in_the_place_of_data() {
         let mut q = Bench::of(Config { class_aware: true, ..stock() });
         (0..200).for_each(|id| assert!(q.arrive(ms(0), if id % 50 == 49 { probe(id) } else { data(id) })));
-        assert_eq!(drops(&mut q, 0, 570), ROW);
+        assert_eq!(drops(&mut q, 0, 570), SERIES);
         let lost: Vec<_> = q.lost.iter().map(|l| l.0).collect();
         // The four probes first, from the head; then data, the head of which has moved on by one packet per 10 ms.
         assert_eq!(lost[..4], [49, 99, 149, 199]);
@@ -345,14 +345,14 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_passes_ends_the_row() {
+    fn a_packet_that_passes_ends_the_series() {
         let mut q = Bench::of(stock());
         (0..30).for_each(|id| assert!(q.arrive(ms(0), data(id))));
         assert_eq!(drops(&mut q, 0, 150), [110]);
         while q.leave(ms(151)).is_some() {}
         assert_eq!(q.pass(ms(205), data(30)), Some(data(30)));
         (31..60).for_each(|id| assert!(q.arrive(ms(206), data(id))));
-        // Without it the row would go on at 210 ms.
+        // Without it the series would go on at 210 ms.
         assert_eq!(drops(&mut q, 206, 306), [0; 0]);
         assert_eq!(drops(&mut q, 306, 326), [316]);
     }

@@ -1,8 +1,8 @@
 //! FQ-CoDel: each flow has its own queue with CoDel, and queues take turns [RFC 8290].
 //!
 //! The scheduler is deficit round robin with two lists: a new flow goes before those that have been sending, once.
-//! Flows are mapped by a hash of their number; flows with the same hash share a queue. Consecutive numbers do not
-//! collide, up to the number of queues.
+//! Flows are mapped by a hash of their number; flows with the same hash share a queue. Up to 610 consecutive numbers
+//! have queues of their own among the usual 1024.
 
 use super::codel::{Control, Law};
 use super::limit::{Limit, Load};
@@ -279,8 +279,8 @@ mod tests {
         assert_eq!(served(&mut q, 2), [(1, 0), (1, 1)]);
         assert!(q.arrive(ms(0), of(2, 20)));
         assert_eq!(served(&mut q, 1), [(2, 20)]);
-        // It is empty and has credits left; the next packet finds it among the new ones still, but the one after that
-        // has to wait for its turn.
+        // Flow 2 is empty and has credits left. The next departure finds it empty and moves it to the old flows, so that
+        // its next packet has to wait for its turn.
         assert_eq!(served(&mut q, 1), [(1, 2)]);
         assert!(q.arrive(ms(0), of(2, 21)));
         assert_eq!(served(&mut q, 3)[0].0, 1);
@@ -384,10 +384,12 @@ mod tests {
     #[test]
     fn consecutive_flows_have_queues_of_their_own() {
         let q: Box<FqCodel<Pkt>> = Config::default().build();
-        let mut all: Vec<_> = (0..600).map(|flow| q.index(flow)).collect();
-        all.sort_unstable();
-        all.dedup();
-        assert_eq!(all.len(), 600);
+        for first in [0, 1, 12_345, u32::MAX - 1000] {
+            let mut all: Vec<_> = (first..first + 610).map(|flow| q.index(flow)).collect();
+            all.sort_unstable();
+            all.dedup();
+            assert_eq!(all.len(), 610);
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The router of the GTNetS simulator: refuses a dummy when more than one packet is queued.
+//! The router of the GTNetS simulator: refuses a dummy segment when more than one packet is queued.
 
 use super::model::without_options;
 use super::threshold::Threshold;

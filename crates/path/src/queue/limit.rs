@@ -32,8 +32,9 @@ impl Load {
         }
     }
 
-    /// The configured limit, regardless of the packet in service.
-    pub(super) fn said(self) -> Limit {
+    /// The limit that this capacity expresses. A packet in service may have been subtracted from a capacity without
+    /// bound.
+    pub(super) fn as_limit(self) -> Limit {
         if self.packets < u32::MAX - 1 {
             Limit::Packets(self.packets)
         } else if self.bytes < u64::MAX / 2 {

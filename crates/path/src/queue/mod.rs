@@ -4,7 +4,7 @@
 //! that a link calls them without indirection.
 //!
 //! Each discipline has its own file with its [`Model`], whose configuration is its form in scenario files. A new
-//! discipline needs only that file and one line in the list below.
+//! discipline needs only that file, its `mod` line and one line in the list below.
 
 pub mod ack_compaction;
 pub mod ack_decimation;
@@ -153,7 +153,7 @@ impl Discipline {
     pub fn round_trip(&self) -> Option<(&'static str, Duration)> {
         each!(self, Discipline(c) => c.round_trip())
     }
-    /// The same for a path with this base RTT: options that are not `written` in a file and whose value should
+    /// The discipline for a path with this base RTT: options that are not `written` in a file and whose value should
     /// follow from the RTT get it.
     #[must_use]
     pub fn for_path(self, rtt: Duration, written: &dyn Fn(&str) -> bool) -> Self {
@@ -231,7 +231,8 @@ impl QueueConfig {
     pub fn with(self, discipline: impl Into<Discipline>) -> Self {
         Self { discipline: discipline.into(), ..self }
     }
-    /// Refuses a discipline that is invalid with this capacity, and a capacity below one packet of `packet` bytes.
+    /// Refuses a discipline that is invalid with this capacity, and with `count_in_service` a capacity below one packet of
+    /// `packet` bytes.
     ///
     /// # Errors
     /// The key, and a sentence that says what to write instead.
@@ -254,7 +255,7 @@ pub enum Invalid {
     #[error(transparent)]
     Discipline(InvalidDiscipline),
     /// The packet in service alone exceeds the capacity.
-    #[error("with count-in-service, not even the packet in service fits")]
+    #[error("with count-in-service, not even the packet in service fits: raise `limit`")]
     NothingPasses,
 }
 

@@ -45,7 +45,7 @@ pub trait Model: Copy + Debug + PartialEq {
     fn round_trip(&self) -> Option<(&'static str, Duration)> {
         None
     }
-    /// The same for a path with this base RTT: options that are not `written` in a file and whose value should follow
+    /// The configuration for a path with this base RTT: options that are not `written` in a file and whose value should follow
     /// from the RTT get it.
     #[must_use]
     fn for_path(self, _rtt: Duration, _written: &dyn Fn(&str) -> bool) -> Self {
@@ -135,6 +135,15 @@ impl<P: PacketView, T: Order<P>> Order<P> for Box<T> {
         lost: &mut impl FnMut(P, DropReason),
     ) -> bool {
         (**self).enqueue(at, p, held, limit, busy, lost)
+    }
+    fn make_room(
+        &mut self,
+        size: u32,
+        held: &mut Load,
+        limit: Load,
+        lost: &mut impl FnMut(P, DropReason),
+    ) -> bool {
+        (**self).make_room(size, held, limit, lost)
     }
     #[inline(never)]
     fn dequeue(

@@ -34,7 +34,7 @@ impl<'a> Moment<'a> {
         self.at_hand = true;
     }
     /// The marked packet, unless it is an arrival that was not admitted: its mark is lost with it.
-    pub fn marked_and_kept(&self, let_in: bool) -> Option<u8> {
-        self.marked.filter(|_| let_in || !self.at_hand)
+    pub fn marked_and_kept(&self, admitted: bool) -> Option<u8> {
+        self.marked.filter(|_| admitted || !self.at_hand)
     }
 }

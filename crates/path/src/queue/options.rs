@@ -50,7 +50,7 @@ pub enum Invalid {
     #[error(transparent)]
     Param(#[from] ParamError),
     /// The lower threshold is not below the upper one.
-    #[error("{min} packets is not below `{upper}`, {max}: write a number between 0 and that")]
+    #[error("{min} packets is not below `{upper}`, {max}: write less")]
     Thresholds {
         /// Key of the lower one.
         lower: &'static str,
@@ -99,7 +99,7 @@ impl Refusal for Invalid {
 pub(super) const USUAL_RTT: Duration = Duration::from_millis(100);
 
 /// The RTT that parameters are chosen for on a path with this base RTT: rounded up to 10 ms, and never less than
-/// that of the documents.
+/// [`USUAL_RTT`].
 pub(super) fn round_trip(rtt: Duration) -> Duration {
     let step = Duration::from_millis(10);
     let steps = rtt.as_nanos().div_ceil(step.as_nanos());

@@ -2,7 +2,7 @@
 //!
 //! Arrivals are dropped or marked with a probability that is recomputed every `update`: it follows the queueing
 //! delay and its growth. A burst after a quiet time passes. The algorithm is that of RFC 8033 §4 and Appendix A,
-//! with marks (§5.1) and with the delay of the last packet that left, by its timestamp (§4.2). It does not
+//! with marks (§5.1) and with the delay of the last packet that left, by its timestamp (§4.3). It does not
 //! de-randomise (§5.4) or estimate the departure rate (§5.2).
 //!
 //! Times and gains of the RFC were tuned for terrestrial paths: over a satellite the probability rises before a
@@ -36,11 +36,11 @@ skyhaul_base::options! {
         update: Duration as Time = Duration::from_millis(15),
         /// Burst allowance after a quiet time; by default 150 ms for each 100 ms of the longest base RTT, at least 150 ms.
         burst: Duration as Time = Duration::from_millis(150),
-        /// Increase of the probability per second of delay above the target; 0.125 /s by default for a base RTT of up to 100 ms,
-        /// inversely proportional to a longer one.
+        /// Increase of the probability at an update, per second of delay above the target; 0.125 /s by default for a base RTT of
+        /// up to 100 ms, inversely proportional to a longer one.
         alpha: f64 as Frequency = 0.125,
-        /// Increase of the probability per second of growth of the delay; 1.25 /s by default for a base RTT of up to 100 ms,
-        /// inversely proportional to a longer one.
+        /// Increase of the probability at an update, per second by which the delay has grown; 1.25 /s by default for a base RTT
+        /// of up to 100 ms, inversely proportional to a longer one.
         beta: f64 as Frequency = 1.25,
         /// Typical packet size; 1000 B by default.
         packet_size: u64 as Size = 1000,
@@ -140,7 +140,7 @@ impl Control {
         }
     }
 
-    /// Computes the probability [RFC 8033 §4.2, §4.3].
+    /// Computes the probability [RFC 8033 §4.2, with the cap of §5.5], and what is left of a burst [§4.4].
     fn update(&mut self) {
         let Config { target, alpha, beta, .. } = self.config;
         let [delay, old, target] = [self.delay, self.old_delay, target].map(Duration::as_secs_f64);
@@ -174,10 +174,10 @@ impl Control {
     }
 
     /// Whether an arrival that finds `backlog` bytes is dropped or marked; `chance` is uniform on [0, 1).
-    fn judge(&mut self, backlog: u64, chance: f64) -> bool {
+    fn judge(&self, backlog: u64, chance: f64) -> bool {
         let spared = self.burst > Duration::ZERO
             || self.old_delay < self.config.target / 2 && self.p < 0.2
-            || backlog <= 2 * self.config.packet_size;
+            || backlog <= self.config.packet_size.saturating_mul(2);
         !spared && chance < self.p
     }
 
@@ -270,7 +270,7 @@ mod tests {
         }
         // The cap of 2 %: 0.125 · 985 ms + 1.25 · 1000 ms is far more.
         assert!(close(after_update(0.1, 1000, 0), 0.12));
-        // At 2/100 it holds not yet: (0.123125 + 1.25) / 2.
+        // At a probability of 0.02 the cap does not apply yet: (0.123125 + 1.25) / 2.
         assert!(close(after_update(0.02, 1000, 0), 0.02 + 1.373125 / 2.0));
         // Decay: (0.5 - 0.125 · 15 ms) · 0.98.
         assert!(close(after_update(0.5, 0, 0), 0.4881625));
@@ -314,6 +314,9 @@ mod tests {
             assert_eq!(control(p, 50, old_delay).judge(backlog, 0.0), !spared, "{p} {old_delay} {backlog}");
         }
         assert!(!control(0.3, 50, 50).judge(50_000, 0.3) && control(0.3, 50, 50).judge(50_000, 0.2999));
+        let mut huge = control(0.3, 50, 50);
+        huge.config.packet_size = u64::MAX / 2 + 1;
+        assert!(!huge.judge(50_000, 0.0), "twice the packet size exceeds 64 bits");
         let mut in_burst = control(0.3, 50, 50);
         in_burst.burst = Duration::from_nanos(1);
         assert!(!in_burst.judge(50_000, 0.0));
@@ -333,7 +336,7 @@ mod tests {
         }
     }
 
-    /// A queue of `n` packets that all wait for 200 ms and more as one comes and one goes per millisecond.
+    /// A queue of 200 packets that all wait for 200 ms and more as one comes and one goes per millisecond.
     fn overloaded(config: Config, packet: impl Fn(u32) -> Pkt, millis: u64) -> Bench {
         let mut q = Bench::of(config);
         (0..200).for_each(|id| assert!(q.arrive(ms(0), packet(id))));

@@ -1,7 +1,8 @@
 //! Two-class discard priority: data pushes probes out of a full queue.
 //!
 //! Required by [Peach §III]: at a congested router low-priority packets are discarded first, so that probes cost
-//! data as little as possible. Linux `sch_skbprio` admits and serves like `StrictPushout`. Both disciplines have
+//! data as little as possible. Linux `sch_skbprio` admits and serves like `StrictPushout`
+//! with the victim "youngest". Both disciplines have
 //! one deque per class, so that a victim is found without a search.
 //!
 //! A high-priority arrival at a full queue evicts low-priority packets until it fits, unless it cannot fit. With

@@ -1,11 +1,11 @@
 //! Random early detection: Floyd, Jacobson, "Random early detection gateways for congestion avoidance", IEEE/ACM ToN 1(4),
 //! 1993. Packets are marked or dropped at arrival, the more often the longer the queue is on average.
 //!
-//! The average is exponential and counts waiting packets, without the one in service. While the queue is empty it
-//! decays as if packets of typical size had left one after the other. Between the thresholds the gaps between
-//! signals are uniform, not geometric: `count` packets since the last one raise the probability. In the variant
-//! "gentle" (Floyd, 2000) the probability keeps rising from the upper threshold to its double; the original drops
-//! everything there.
+//! The average is exponential and counts waiting packets, and the one in service only with `count-in-service`. While
+//! the queue is empty it decays as if packets of typical size had left one after the other. Between the thresholds the
+//! gaps between signals are uniform, not geometric: `count` packets since the last one raise the probability. In the
+//! variant "gentle" (Floyd, 2000) the probability keeps rising from the upper threshold to its double; the original
+//! drops everything there.
 //!
 //! Each arrival draws once, so that arrivals and draws stay in step whatever the thresholds.
 
@@ -15,7 +15,7 @@ use super::moment::Moment;
 use super::options::{self, Invalid};
 use super::waiting::{Signal, Waiting};
 use crate::packet::{DropReason, PacketView};
-use crate::param::{probability, within};
+use crate::param::probability;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use skyhaul_base::{Instant, Rate, math};
@@ -94,7 +94,10 @@ impl Config {
 /// Validation common to RED and its variant by class.
 pub(super) fn validate(max_probability: f64, weight: f64, packet_size: u64) -> Result<(), Invalid> {
     probability(options::MAX_PROBABILITY.name, max_probability)?;
-    within(options::WEIGHT.name, weight, f64::MIN_POSITIVE, 1.0)?;
+    probability(options::WEIGHT.name, weight)?;
+    if weight == 0.0 {
+        return Err(Invalid::Zero { key: options::WEIGHT.name, example: "a number such as 0.002" });
+    }
     options::some_bytes(options::PACKET_SIZE.name, packet_size, "a size such as \"1000 B\"")
 }
 
@@ -112,7 +115,7 @@ impl Thresholds {
     /// so that they suit buffers of one bandwidth-delay product (*our choice*); without a limit 5 and 15 packets,
     /// as Floyd recommends.
     pub(super) fn of(&self, limit: Load, packet_size: u64) -> (f64, f64) {
-        let room = match limit.said() {
+        let room = match limit.as_limit() {
             Limit::Unlimited => None,
             Limit::Bytes(bytes) => Some(bytes as f64 / packet_size as f64),
             Limit::Packets(packets) => Some(f64::from(packets)),
@@ -208,7 +211,9 @@ impl Curve {
     }
     /// The decision on an arrival at this average; `chance` is uniform on [0, 1).
     pub(super) fn judge(&mut self, average: f64, (min, max): (f64, f64), chance: f64) -> Verdict {
-        let (p, verdict) = if average < min {
+        // A queue without capacity has thresholds of 0, which no average is below. A packet that would wait is refused as it
+        // finds no room, and a packet that passes meets no congestion.
+        let (p, verdict) = if average < min || max == 0.0 {
             self.count = -1;
             return Verdict::Admit;
         } else if average < max {
@@ -383,10 +388,8 @@ mod tests {
         Config { min_threshold: Some(5), max_threshold: Some(15), weight: 1.0, ..Config::default() }
     }
 
-    /// How many of `n` arrivals that find `waiting` packets are lost or marked; weight 1 makes the average the queue.
+    /// A queue at which `n` arrivals have found `waiting` packets each; weight 1 makes the average the queue.
     fn signals(config: Config, waiting: u32, n: u32, packet: impl Fn(u32) -> Pkt) -> Bench {
-        let filling = Config { min_threshold: Some(1_000_000), max_threshold: Some(2_000_000), ..config };
-        assert!(filling.validate(Limit::Unlimited).is_ok());
         let mut q = Bench::of(config);
         let mut id = 0;
         while q.len() < waiting {
@@ -464,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_scale_with_the_limit_unless_said() {
+    fn thresholds_scale_with_the_limit_unless_given() {
         let of = |config: Config, limit| config.thresholds().of(Load::most(limit, 0), 1000);
         let usual = Config::default();
         assert_eq!(of(usual, Limit::Packets(60)), (10.0, 30.0));
@@ -491,5 +494,18 @@ mod tests {
         assert_eq!(key(Config { max_probability: 1.5, ..usual }, fifty), "max-probability");
         assert_eq!(key(Config { weight: 0.0, ..usual }, fifty), "weight");
         assert_eq!(key(Config { packet_size: 0, ..usual }, fifty), "packet-size");
+        let weightless = Config { weight: 0.0, ..usual }.validate(fifty).unwrap_err();
+        let message = alloc::string::ToString::to_string(&weightless);
+        assert_eq!(message, "must be above 0: write a number such as 0.002");
+    }
+
+    #[test]
+    fn packets_pass_a_queue_without_capacity() {
+        for limit in [Limit::Packets(0), Limit::Bytes(0)] {
+            let mut q = Bench::new(QueueConfig { limit, ..QueueConfig::default().with(Config::default()) });
+            assert!(!q.arrive(ms(0), data(0)));
+            assert_eq!(q.lost, [(0, DropReason::Full)]);
+            assert_eq!(q.pass(ms(1), data(1)), Some(data(1)));
+        }
     }
 }

@@ -25,9 +25,9 @@ pub struct Config {
     pub low_below: u64,
 }
 
-/// The queue is full before low priority is refused.
+/// The threshold exceeds the limit: the queue is full before low priority is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is more than the queue holds")]
+#[error("{0} is more than the queue holds, so it never acts: write less, or raise `limit`")]
 pub struct MoreThanTheQueue(pub u64);
 
 impl Refusal for MoreThanTheQueue {

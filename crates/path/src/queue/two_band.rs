@@ -106,7 +106,7 @@ fn part(limit: Load, share: f64, low: bool) -> Load {
         let part = math::floor(whole as f64 * share) as u64;
         if low { part.min(whole) } else { whole.saturating_sub(part) }
     };
-    match limit.said() {
+    match limit.as_limit() {
         Limit::Unlimited => limit,
         Limit::Packets(n) => Load { packets: of(n.into()) as u32, ..limit },
         Limit::Bytes(n) => Load { bytes: of(n), ..limit },

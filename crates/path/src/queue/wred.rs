@@ -23,9 +23,9 @@ skyhaul_base::options! {
         max_threshold: Option<u64> as Count = None,
         /// Probability at the upper threshold; 0.1 by default.
         max_probability: f64 as Probability = 0.1,
-        /// The lower threshold of low priority; half the usual one by default.
+        /// Lower threshold of low priority; a twelfth of the limit by default, 2.5 packets without one.
         low_min_threshold: Option<u64> as Count = None,
-        /// The upper threshold of low priority; half the usual one by default.
+        /// Upper threshold of low priority; a quarter of the limit by default, 7.5 packets without one.
         low_max_threshold: Option<u64> as Count = None,
         /// Probability for low priority at its upper threshold; 0.1 by default.
         low_max_probability: f64 as Probability = 0.1,

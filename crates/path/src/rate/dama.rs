@@ -146,10 +146,10 @@ pub struct Run {
     config: Arc<Config>,
     /// The first frame with capacity.
     granted: Instant,
-    /// Until when the terminal keeps it; `None` before the first packet.
+    /// Until when the terminal keeps its capacity; `None` before the first packet.
     kept: Option<Instant>,
     free_at: Instant,
-    /// Work left over from data sent until `free_at`.
+    /// The part of the last packet, in units of 1e-9 bit, that takes a fraction of a nanosecond beyond `free_at`.
     carry: u64,
 }
 
@@ -192,15 +192,15 @@ impl Sending for Run {
 }
 
 impl Run {
-    /// Sends `work` from `t` on in slots with a mean rate of `rate`, up to `until`, which is the start of a frame.
-    /// Returns the end of the transmission, or `until` with the rest left in `work`.
+    /// Sends `work` from `t` on in slots with a mean rate of `rate`, up to `until`: the start of a frame, or `u64::MAX`.
+    /// Returns the end of the transmission, or `until` with the rest left in `work`. Times are in nanoseconds.
     fn slots(&mut self, mut t: u64, until: u64, rate: Rate, work: &mut u128) -> u64 {
         let frame = self.config.frame.as_nanos().max(1);
         let carrier = u128::from(self.config.carrier().bits_per_sec().max(1));
         let slot = u128::from(rate.bits_per_sec().max(1)) * u128::from(frame);
         while t < until {
-            let gone = u128::from(t % frame) * carrier;
-            let room = slot.saturating_sub(gone);
+            let passed = u128::from(t % frame) * carrier;
+            let room = slot.saturating_sub(passed);
             if *work <= room {
                 t = t.saturating_add(u64::try_from(*work / carrier).unwrap_or(u64::MAX));
                 self.carry = u64::try_from(*work % carrier).unwrap_or(0);
@@ -233,7 +233,7 @@ mod tests {
     fn mbit(rate: u64) -> Rate {
         Rate::from_bits_per_sec(rate * 1_000_000)
     }
-    /// 1 Mbit/s in slots of 2.5 ms at 8 Mbit/s, one in each frame of 20 ms: 2500 bytes. 540 ms until it comes.
+    /// 1 Mbit/s in slots of 2.5 ms at 8 Mbit/s, one in each frame of 20 ms: 2500 bytes. A request takes 540 ms.
     fn config() -> Config {
         Config {
             rate: mbit(1),
@@ -252,14 +252,14 @@ mod tests {
     #[test]
     fn the_first_packet_waits_for_its_capacity_and_the_next_do_not() {
         let mut r = run(config());
-        // It asks at 5 ms; 545 ms lie in the frame that begins at 540 ms, so it gets the one at 560 ms. 1000 bytes in 1 ms.
+        // A request at 5 ms: 545 ms are within the frame from 540 ms on, so the first slot is at 560 ms. 1000 bytes in 1 ms.
         assert_eq!(r.send(ms(5), 1000, false), ms(561));
-        // Behind it 1500 bytes of the slot are left; the third goes on in the next frame.
+        // 1500 bytes of the slot are left: the third packet continues in the next frame.
         assert_eq!(r.send(ms(561), 1000, true), ms(562));
         assert_eq!(r.send(ms(562), 1000, true), Instant::from_nanos(580_500_000));
-        // 480 ms later it still has its slot, at the beginning of the next frame.
+        // 482.5 ms later the terminal still has its slot, at the start of the next frame.
         assert_eq!(r.send(ms(1_063), 40, false), Instant::from_nanos(1_080_040_000));
-        // More than 500 ms after that packet it has not: it asks at 1581 ms, and 2121 ms lie before 2140 ms.
+        // More than 500 ms after that packet it has none: a request at 1581 ms, and the first frame after 2121 ms.
         assert_eq!(r.send(ms(1_581), 1000, false), ms(2_141));
     }
 
@@ -269,8 +269,8 @@ mod tests {
             let mut r = run(config());
             assert_eq!(r.send(ms(0), 1000, false), ms(541));
             let again = ms(1_041) + Duration::from_nanos(late);
-            // 1041 ms are in the frame of 1040 ms, whose slot of 2.5 ms is open at 1041 ms; but one that asked waits for
-            // 1581 ms and the frame after it, 1600 ms.
+            // With capacity, the slot from 1040 ms to 1042.5 ms is used from 1041 ms on. Without, a request takes until
+            // 1581 ms, and the next frame is at 1600 ms.
             let expected = if late == 0 { ms(1_042) } else { ms(1_601) };
             assert_eq!(r.send(again, 1000, false), expected, "{late}");
         }
@@ -281,10 +281,10 @@ mod tests {
         // 64 kbit/s: 160 bytes in each frame, 0.16 ms at 8 Mbit/s.
         let mut r = run(Config { contention_rate: Some(Rate::from_bits_per_sec(64_000)), ..config() });
         assert_eq!(r.send(ms(0), 40, false), Instant::from_nanos(40_000));
-        // 120 bytes are left of the slot, then 160 each: 400 bytes end with 120 in the frame of 40 ms.
+        // 120 bytes are left of the slot, and the next slots have 160 each: of 400 bytes the last 120 are in that of 40 ms.
         assert_eq!(r.send(Instant::from_nanos(40_000), 400, true), Instant::from_nanos(40_120_000));
-        // From 540 ms on it has its slot: 26 frames with 160 bytes less the 120 used come before. Of 10000 bytes 5880 are
-        // left: 2 slots of 2500 and 880.
+        // From 540 ms on the terminal has its slot. Before come 40 bytes of the slot of 40 ms and the 24 slots from 60 ms to
+        // 520 ms: 3880 bytes. Of 10000 bytes 6120 are left: two slots of 2500 bytes, and 1120 in the third, at 580 ms.
         let before = 40 + 160 * 24;
         let rest = 10_000 - before;
         let end = r.send(Instant::from_nanos(40_120_000), 10_000, true);
@@ -300,7 +300,7 @@ mod tests {
             t = r.send(t, 1000, true);
         }
         assert_eq!(t, ms(540 + 399 * 20) + Duration::from_micros(2_500));
-        // A packet of a million bytes takes as long as they did.
+        // One packet of a million bytes takes as long as those 1000.
         assert_eq!(run(config()).send(ms(0), 1_000_000, false), t);
         assert_eq!(config().mean(), mbit(1));
     }

@@ -46,7 +46,7 @@ macro_rules! rates {
             $($asked(Arc<$table>),)*
         }
 
-        /// A rate that depends on the offered traffic.
+        /// A rate that depends on the traffic.
         #[derive(Clone, Debug, PartialEq, Eq)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(tag = "kind"))]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RateKindSpec"))]
@@ -194,7 +194,7 @@ macro_rules! rates {
 
         impl Transmitter {
             /// Starts a packet at `start`, when the transmitter is free; returns when its last bit leaves.
-            /// `waited`: the packet was there before `start`.
+            /// `waited`: the packet arrived before `start`.
             #[inline(always)]
             pub(crate) fn send(&mut self, start: Instant, size: u32, waited: bool) -> Instant {
                 match self {
@@ -248,7 +248,8 @@ impl From<Option<Rate>> for Config {
 }
 
 impl Transmitter {
-    /// Changes to another rate; the fraction carried over by a constant one stays.
+    /// Changes to another rate, for packets that start from now on. A constant rate that replaces a constant one keeps the
+    /// time at which the transmitter becomes free; the fraction of a nanosecond beyond it is dropped.
     pub(crate) fn change(&mut self, rate: &Config) {
         match (rate, self) {
             (Config::Constant(rate), Self::Constant(s)) => s.set_rate(*rate),

@@ -55,7 +55,8 @@ pub trait Table: Clone + Debug + Eq {
 pub(super) trait Sending {
     /// Its model.
     type Model;
-    /// When the last byte of a packet leaves that is at the head from `start` on; `waited`: it was there before.
+    /// When the last bit leaves of a packet of `size` bytes that the transmitter can send from `start` on. `waited`: the
+    /// packet arrived before `start`.
     fn send(&mut self, start: Instant, size: u32, waited: bool) -> Instant;
     /// Its model.
     fn model(&self) -> &Arc<Self::Model>;

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use core::fmt::Write;
 use skyhaul_base::{Duration, Instant, Rate};
 
-/// Bytes per opportunity: a packet of 1500 bytes and the 4 bytes of Mahimahi's capture tunnel.
+/// Bytes per opportunity: a packet of 1500 bytes and the header of 4 bytes of Mahimahi's TUN device.
 pub const OPPORTUNITY_BYTES: u32 = 1504;
 
 const NANOS_PER_MS: u64 = 1_000_000;
@@ -84,7 +84,7 @@ pub struct Run {
     /// Number of the current period, and of the next opportunity within it.
     cycle: u64,
     next: usize,
-    /// The opportunity used last, and its remaining bytes.
+    /// Time of the opportunity used last, and its remaining bytes.
     at: Instant,
     left: u32,
 }
@@ -150,8 +150,7 @@ impl Sending for Run {
         &self.schedule
     }
 
-    /// When the last byte of a packet leaves that is at the head from `start` on. A packet that has waited may also
-    /// use an opportunity at `start`, and what its predecessor has left of it.
+    /// A packet that has waited may also use an opportunity at `start`, and what its predecessor has left of it.
     fn send(&mut self, start: Instant, size: u32, waited: bool) -> Instant {
         if !(waited && start == self.at) {
             self.left = 0;
@@ -230,7 +229,7 @@ mod tests {
         // 1000 of 1504 bytes; the second has 504 left of it and goes on at 10 ms.
         assert_eq!(r.send(ms(0), 1000, false), ms(5));
         assert_eq!(r.send(ms(5), 1000, true), ms(10));
-        // Of the first at 10 ms 1008 are left.
+        // 1008 bytes are left of the first opportunity at 10 ms.
         assert_eq!(r.send(ms(10), 1008, true), ms(10));
         // The second at 10 ms, 20 ms, 25 ms: 4000 bytes.
         assert_eq!(r.send(ms(10), 4000, true), ms(25));
@@ -240,10 +239,10 @@ mod tests {
     fn what_an_opportunity_has_left_is_no_credit() {
         let mut r = run(&[5, 10]);
         assert_eq!(r.send(ms(0), 40, false), ms(5));
-        // It arrives at the instant of the opportunity, which is over.
+        // A packet that arrives at the time of an opportunity cannot use it.
         assert_eq!(r.send(ms(5), 40, false), ms(10));
         assert_eq!(r.send(ms(12), 40, false), ms(15));
-        // Had it waited, as while a link is down, the one at this instant would be its own.
+        // A packet that has waited, as while a link is down, can.
         assert_eq!(r.send(ms(20), 40, true), ms(20));
         assert_eq!(r.send(ms(1_000_000_007), 40, false), ms(1_000_000_010));
         assert_eq!(r.send(ms(2_000_000_005), 40, true), ms(2_000_000_005));

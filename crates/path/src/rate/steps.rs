@@ -22,7 +22,7 @@ pub struct Steps {
     /// Nanoseconds and bit/s; times ascend.
     points: Vec<(u64, u64)>,
     end: End,
-    /// Units of work of one period, if it repeats.
+    /// Work of one period in units of 1e-9 bit, if it repeats.
     per_period: u128,
 }
 
@@ -95,7 +95,7 @@ impl Steps {
         work as f64 / UNIT as f64
     }
 
-    /// Work of the first `t` nanoseconds, without repetition.
+    /// Work of the first `t` nanoseconds in units of 1e-9 bit, without repetition.
     fn work_within(&self, t: u64) -> u128 {
         let (mut work, mut from) = (0, 0);
         for (i, &(_, rate)) in self.points.iter().enumerate() {
@@ -106,7 +106,7 @@ impl Steps {
         work
     }
 
-    /// The rate at `t`, until when it holds, and whether a period begins at `t`.
+    /// The rate in bit/s at `t`, until when it holds, and whether a period begins at `t`. Times are in nanoseconds.
     fn at(&self, t: u64) -> (u64, u64, bool) {
         let (begin, local, end) = match self.end {
             End::Hold => (0, t, u64::MAX),
@@ -128,7 +128,7 @@ impl Steps {
 pub struct Run {
     steps: Arc<Steps>,
     free_at: Instant,
-    /// Work left over from data sent until `free_at`.
+    /// The part of the last packet, in units of 1e-9 bit, that takes a fraction of a nanosecond beyond `free_at`.
     carry: u64,
 }
 
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_goes_on_at_the_next_rate() {
+    fn a_packet_continues_at_the_next_rate() {
         // 8 Mbit/s: 1000 bytes in 1 ms.
         let mut r = run(&[(0, 8_000_000), (10, 0), (20, 4_000_000)], End::Hold);
         assert_eq!(r.send(ms(0), 1000), ms(1));
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(r.send(ms(0), 3000), ms(16));
         assert_eq!(r.send(ms(16), 125), ms(17));
         assert_eq!(r.send(ms(17), 250), ms(18));
-        // From the middle of a period: 2000 bits, 999 periods, and 500 at the first rate.
+        // From the middle of a period: 2000 bits, 999 periods, and 504 bits at the first rate.
         let end = r.send(ms(19), (2_000 + 999 * 3_000 + 8 * 63) / 8);
         assert_eq!(end, Instant::from_nanos(20_000_000 + 999 * 2_000_000 + 504_000));
         let s = steps(&[(0, 1_000_000), (1, 2_000_000), (2, 7)], End::Loop).unwrap();

@@ -108,7 +108,7 @@ impl State {
 /// simplest way is to override `increase` and `reduction`; every event can be overridden too, and `super()`
 /// does what is usual. Windows are numbers of segments, times are seconds of simulated time, rates are bit/s.
 ///
-/// Events of one arriving segment come in this order: `on_ack`, `on_probe`, then `on_recovered` or
+/// Events of one arriving segment come in this order: `on_ack`, `on_probe`, `on_recovered`, `on_undo`,
 /// `on_congestion`, `on_sent` per segment, `on_transmit`. A method that the class does not define costs
 /// nothing.
 #[pyclass(frozen, subclass, module = "skyhaul._core")]

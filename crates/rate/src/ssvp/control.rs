@@ -5,7 +5,7 @@ use crate::option::bytes;
 use skyhaul_base::amount::RateSpec;
 use skyhaul_base::{Duration, Instant};
 
-/// Timeout for the first report.
+/// The timer before there is a round-trip time.
 const FIRST_TIMER: Duration = Duration::from_secs(2);
 
 /// State of the sender, with its inter-packet gap.
@@ -19,12 +19,15 @@ pub(crate) struct Control {
     gaps: (f64, f64),
     /// Smoothed round-trip time in seconds.
     srtt: Option<f64>,
+    /// When the gap was last reduced, or the first report arrived.
     updated: Instant,
+    /// When the gap was last increased for a loss.
     decreased: Option<Instant>,
     /// Packets reported lost so far.
     lost: u32,
-    /// Time of the last report.
+    /// When the gap doubles unless a report arrives before.
     timer: Instant,
+    /// A packet was sent since the timer was set.
     active: bool,
     expiries: u64,
 }
@@ -102,7 +105,7 @@ impl Control {
         self.restart(now);
     }
 
-    /// No report for too long: the gap doubles, if there was anything to report.
+    /// No report for too long: the gap doubles, if a packet was sent meanwhile.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if self.timer > now {
             return;

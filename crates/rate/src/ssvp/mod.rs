@@ -95,19 +95,33 @@ impl Config {
             });
         }
         let twice = offered.map(|bits| RateSpec::Bits(Rate::from_bits_per_sec((2.0 * bits) as u64)));
-        let most = bits(self.max_rate.or(twice).unwrap_or(RateSpec::Unlimited), packet)?;
+        let most = bits("max-rate", self.max_rate.or(twice).unwrap_or(RateSpec::Unlimited), packet)?;
         let one = RateSpec::Bits(Rate::from_bits_per_sec(8 * packet));
         // A slow application may offer less than half a packet per second.
         let least = match self.min_rate {
-            Some(given) => bits(given, packet)?,
+            Some(given) => bits("min-rate", given, packet)?,
             None if bytes(one) > bytes(most) => most,
             None => one,
         };
         if least == RateSpec::Unlimited || bytes(least) > bytes(most) {
-            return Err(Invalid::Rate(
-                "the largest rate is below the smallest: write max-rate above min-rate",
-            ));
+            return Err(Invalid::Rate {
+                key: "max-rate",
+                problem: "the largest rate is below the smallest: write max-rate above min-rate",
+            });
         }
         Ok(Self { packet: Some(packet), max_rate: Some(most), min_rate: Some(least), ..*self })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_the_rate_that_is_wrong() {
+        let zero = Some(RateSpec::Bits(Rate::from_bits_per_sec(0)));
+        let key = |config: Config| config.resolve(1000, None).map_err(|e| e.key());
+        assert_eq!(key(Config { min_rate: zero, ..Config::default() }), Err("min-rate"));
+        assert_eq!(key(Config { max_rate: zero, ..Config::default() }), Err("max-rate"));
     }
 }

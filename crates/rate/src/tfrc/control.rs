@@ -9,7 +9,7 @@ use skyhaul_base::{Duration, Instant, math};
 const SLOWEST: f64 = 64.0;
 /// The nofeedback timer before there is a round-trip time.
 const FIRST_TIMER: Duration = Duration::from_secs(2);
-/// The initial window, bytes: min(4 s, max(2 s, 4380)) (RFC 3390).
+/// The constant of the initial window min(4 s, max(2 s, 4380)), bytes (RFC 5348 §4.2).
 const INITIAL: f64 = 4380.0;
 
 /// State of the sender, with its allowed rate.
@@ -20,19 +20,19 @@ pub(crate) struct Control {
     segment: f64,
     /// X: the allowed rate, bytes per second.
     rate: f64,
-    /// R: round-trip time, also in seconds.
+    /// R: smoothed round-trip time, also in seconds.
     rtt: Option<(Duration, f64)>,
     /// Mean and last square root of the RTT samples (R_sqmean), which damping compares.
     roots: (f64, f64),
     received: ReceiveRates,
     /// When the rate was last doubled (tld).
     doubled: Instant,
-    /// p
+    /// p: the loss event rate reported last.
     loss: f64,
     limited: Limited,
     /// The nofeedback timer.
     timer: Instant,
-    /// A packet was sent since it was set.
+    /// A packet was sent since the timer was set.
     active: bool,
     expiries: u64,
 }
@@ -61,7 +61,8 @@ impl Control {
     pub(crate) fn rate(&self) -> f64 {
         self.rate
     }
-    /// The sending rate: less than X while the RTT is longer than before (§4.5).
+    /// The sending rate, bytes per second: with damping, below X while the RTT is above its mean, and above X while it is
+    /// below (§4.5).
     pub(crate) fn instant_rate(&self) -> f64 {
         if self.config.damping {
             (self.rate * self.roots.0 / self.roots.1).max(self.least())

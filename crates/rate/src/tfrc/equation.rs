@@ -3,7 +3,7 @@
 use skyhaul_analysis::throughput;
 use skyhaul_base::math;
 
-/// Loss event rates below this count as zero.
+/// Loss event rates above 0 and below this count as this.
 const LEAST: f64 = 1e-12;
 
 /// The rate of a TCP at loss event rate `p`, bytes per second, with segments of `segment` bytes, an RTT of `rtt`
@@ -20,7 +20,7 @@ pub fn allowed(segment: f64, rtt: f64, rto: f64, p: f64) -> f64 {
 #[must_use]
 pub fn loss_at(target: f64, segment: f64, rtt: f64, rto: f64) -> f64 {
     let (mut low, mut high) = (LEAST, 1.0);
-    // 60 bisections cover twelve decades exactly.
+    // 60 bisections of twelve decades: to the last digit of an f64.
     for _ in 0..60 {
         let middle = math::sqrt(low * high);
         if allowed(segment, rtt, rto, middle) > target { low = middle } else { high = middle }

@@ -23,7 +23,7 @@ struct Closed {
 struct Start {
     number: u64,
     time: Instant,
-    /// It has no other lost packet.
+    /// The event may be withdrawn: it has no other lost packet, and no mark.
     alone: bool,
 }
 
@@ -53,8 +53,7 @@ impl Intervals {
     pub fn lost(&mut self, number: u64, time: Instant, rtt: Duration, first: impl FnOnce() -> f64) -> bool {
         let length = match &mut self.start {
             Some(start) if time <= start.time + rtt => {
-                start.alone = false;
-                self.before = None;
+                self.confirm();
                 return false;
             }
             Some(start) => number.saturating_sub(start.number).max(1) as f64,
@@ -81,6 +80,14 @@ impl Intervals {
         let Some(before) = self.before.take() else { return false };
         *self = *before;
         true
+    }
+
+    /// The latest event is certain, whatever arrives late.
+    pub(crate) fn confirm(&mut self) {
+        if let Some(start) = &mut self.start {
+            start.alone = false;
+        }
+        self.before = None;
     }
 
     /// Number of loss events.

@@ -91,7 +91,7 @@ impl Config {
             return Err(Invalid::Range { key: "rto-floor", value, range: "of at most \"60 s\"" });
         }
         let most = self.max_rate.unwrap_or(RateSpec::Unlimited);
-        Ok(Self { packet: Some(packet), max_rate: Some(bits(most, packet)?), ..*self })
+        Ok(Self { packet: Some(packet), max_rate: Some(bits("max-rate", most, packet)?), ..*self })
     }
     /// The timeout of the equation, in seconds.
     pub(crate) fn timeout(&self, rtt: f64) -> f64 {

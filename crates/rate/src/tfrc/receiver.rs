@@ -11,8 +11,9 @@ use std::collections::VecDeque;
 
 /// RTT assumed for a loss before any packet has carried one.
 const UNKNOWN_RTT: Duration = Duration::from_millis(500);
-/// Maximum loss events per gap. Only the last nine matter.
-const EVENTS_OF_A_GAP: usize = 64;
+/// In a longer gap, only the first loss event and those of the last this many packets or RTTs are found: eight closed
+/// intervals and the open one give the loss event rate.
+const EVENTS_OF_A_GAP: u32 = 64;
 
 /// The receiver.
 #[derive(Clone, Debug)]
@@ -68,11 +69,14 @@ impl Receiver {
         self.segment = self.segment.max(data.size);
         self.highest.arrived(now, data);
         self.meter.arrived(now, data.size, self.window.max(self.rtt()));
-        if arrival == Arrival::Late && self.intervals.take_back(data.number) {
+        let withdrawn = arrival == Arrival::Late && self.intervals.take_back(data.number);
+        if withdrawn {
             self.lost = self.lost.saturating_sub(1);
         }
-        if marked {
+        // Any other late packet belongs to a loss event already, or is a duplicate.
+        if marked && (withdrawn || arrival == Arrival::New) {
             self.lose(now, data.number, now);
+            self.intervals.confirm();
         }
         while let Some(gap) = self.losses.poll() {
             self.lost = self.lost.saturating_add(gap.len());
@@ -141,16 +145,18 @@ impl Receiver {
     /// All packets of a gap are lost: finds those that start loss events.
     fn give_up(&mut self, now: Instant, gap: &Gap) {
         let rtt = self.rtt();
+        let end = gap.time_of(gap.end);
+        let last = gap.first_after(end - rtt * u64::from(EVENTS_OF_A_GAP)).unwrap_or(gap.end);
+        let last = last.min(gap.end.saturating_sub(EVENTS_OF_A_GAP.into()));
         let mut number = self.blamed(gap.first, gap);
-        for _ in 0..EVENTS_OF_A_GAP {
-            let Some(n) = number else { break };
+        while let Some(n) = number {
             self.lose(now, n, gap.time_of(n));
             if let Some(next) = self.blamed(n + 1, gap) {
                 // Another loss of the same event, if any: the event is then not a single loss.
                 self.lose(now, next, gap.time_of(next));
             }
             let blind = self.intervals.blind_until(rtt).unwrap_or(now);
-            number = gap.first_after(blind).and_then(|n| self.blamed(n, gap));
+            number = gap.first_after(blind).and_then(|n| self.blamed(n.max(last), gap));
         }
         let judged = self.excused.partition_point(|n| *n < gap.end);
         self.excused.drain(..judged);
@@ -274,6 +280,24 @@ mod tests {
     }
 
     #[test]
+    fn a_duplicate_of_a_marked_packet_changes_nothing() {
+        for (duplicate_marked, rtt) in [(false, 50), (true, 50), (true, 1)] {
+            let mut r = Receiver::new(Config::default());
+            (0..20).for_each(|n| r.handle(at(n * 10), &data(n, n * 10, Some(rtt)), n == 10));
+            let before = r.loss_event_rate();
+            r.handle(at(200), &data(10, 100, Some(rtt)), duplicate_marked);
+            assert_eq!((r.events(), r.lost(), r.loss_event_rate()), (1, 0, before));
+        }
+        // A packet that was declared lost and arrives late with a mark.
+        let mut r = Receiver::new(Config::default());
+        for n in [0, 1, 2, 4, 5, 6] {
+            r.handle(at(n * 10), &data(n, n * 10, Some(50)), false);
+        }
+        r.handle(at(70), &data(3, 30, Some(50)), true);
+        assert_eq!((r.events(), r.lost()), (1, 0));
+    }
+
+    #[test]
     fn what_an_oracle_excuses_is_no_loss_event() {
         let oracle = Config { ignore_corruption: true, ..Config::default() };
         let events = |config: Config, excused: &[u64]| {
@@ -293,16 +317,33 @@ mod tests {
     }
 
     #[test]
+    fn the_end_of_a_long_outage_determines_the_loss_event_rate() {
+        let mut r = Receiver::new(Config::default());
+        (0..50).for_each(|n| r.handle(at(n * 10), &data(n, n * 10, Some(100)), false));
+        (2050..2053).for_each(|n| r.handle(at(n * 10), &data(n, n * 10, Some(100)), false));
+        // 200 round-trip times without arrivals; an event is 110 ms, or 11 packets, after the one before.
+        assert!((r.loss_event_rate() - 1.0 / 11.0).abs() < 1e-9, "{}", r.loss_event_rate());
+        assert_eq!(r.lost(), 2000);
+        // A packet every ten round-trip times: each lost one is an event.
+        let mut r = Receiver::new(Config::default());
+        for n in (0..10).chain(1010..1013) {
+            r.handle(at(n * 1000), &data(n, n * 1000, Some(100)), false);
+        }
+        // I_0 = 4 > 2 · 1: DF = 2 · 1 / 4 = 0.5; (1 + 0.5 · 5) / (4 + 0.5 · 5).
+        assert!((r.loss_event_rate() - 3.5 / 6.5).abs() < 1e-9, "{}", r.loss_event_rate());
+    }
+
+    #[test]
     fn an_outage_of_many_round_trip_times_is_many_events() {
         let mut r = Receiver::new(Config::default());
         (0..50).for_each(|n| r.handle(at(n * 10), &data(n, n * 10, Some(100)), false));
         (150..160).for_each(|n| r.handle(at(n * 10), &data(n, n * 10, Some(100)), false));
         // A second of losses, a round-trip time of 100 ms: events at 500, 610, 720, … ms.
         assert_eq!((r.events(), r.lost()), (10, 100));
-        // And a number from nowhere is not counted through.
+        // A number far ahead is not counted through.
         for n in [1 << 60, (1 << 60) + 1, (1 << 60) + 2] {
             r.handle(at(3_600_000), &data(n, 3_600_000, Some(1)), false);
         }
-        assert!(r.events() <= 10 + EVENTS_OF_A_GAP as u64 + 1);
+        assert!(r.events() <= 10 + u64::from(EVENTS_OF_A_GAP) + 2);
     }
 }

@@ -54,17 +54,6 @@ impl Default for Header {
 }
 
 impl Header {
-    /// Length of the header as this crate writes it.
-    #[must_use]
-    pub const fn len(&self) -> usize {
-        if self.src.is_ipv4() { V4_HEADER } else { V6_HEADER }
-    }
-    /// Never.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        false
-    }
-
     /// Writes the header of a packet with `payload` bytes after it; returns its length.
     pub(crate) fn write(&self, out: &mut [u8], payload: usize) -> Result<usize, EncodeError> {
         match (self.src, self.dst) {
@@ -87,7 +76,8 @@ impl Header {
 
 /// Parses an IPv4 or IPv6 header and returns it with the payload. Bytes beyond the length field are padding.
 ///
-/// # Errors The reason of the refusal.
+/// # Errors
+/// The reason of the refusal.
 pub fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), Refusal> {
     match bytes.first().ok_or(Refusal::IpTruncated)? >> 4 {
         4 => v4::parse(bytes),

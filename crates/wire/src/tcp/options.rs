@@ -25,7 +25,8 @@ const GATEWAY_LEN: usize = CAPABILITY_LEN + 4;
 /// The same with what concerns data in the SYN.
 const EARLY_LEN: usize = GATEWAY_LEN + 8;
 
-/// The options of a segment. If one is repeated, the last one counts.
+/// The options of a segment. If one is repeated, the last one counts; of experimental ones with the same identifier and
+/// length, the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options<'a> {
     /// Maximum segment size.
@@ -81,10 +82,10 @@ fn each(mut bytes: &[u8]) -> impl Iterator<Item = Result<(u8, &[u8]), Refusal>> 
 }
 
 impl<'a> Options<'a> {
-    /// `syn`: they are those of a SYN, which is taken all the same if one of them is malformed, as in Linux: an option of a
-    /// wrong length is skipped, and one that is cut ends them. The SYN would be repeated in vain otherwise, and what it
-    /// fails to say is not used. In any other segment a malformed option shows damage, or a segment made by hand: without
-    /// its timestamp or blocks the segment could be mistaken for another, and its sender repeats it.
+    /// Parses the options of a segment; `syn`: it is a SYN. A SYN with a malformed option is accepted, as in Linux: an option
+    /// of a wrong length is skipped, and a truncated one ends the list. A refused SYN would be repeated in vain, and what a
+    /// malformed option announces is not used. In any other segment a malformed option shows damage, or a segment made by
+    /// hand. It is refused: without its timestamp or blocks it could be mistaken for another, and its sender repeats it.
     pub(super) fn parse(all: &'a [u8], syn: bool) -> Result<Self, Refusal> {
         let mut o = Self { all, ..Self::default() };
         for option in each(all) {

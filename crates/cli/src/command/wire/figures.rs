@@ -88,7 +88,7 @@ impl Figures {
         let help = "Connections that left TIME-WAIT early because too many were in it";
         self.one("time_wait_cut_total", help, c.time_waits_cut);
         self.one("resets_sent_total", "Resets sent for segments of unknown connections", c.resets_out);
-        let help = "Resets, echo replies and challenge ACKs suppressed by the rate limit";
+        let help = "Resets, echo replies, challenge ACKs and answers in TIME-WAIT suppressed by a rate limit";
         self.one("answers_withheld_total", help, c.answers_withheld);
     }
 
@@ -125,9 +125,9 @@ impl Figures {
         self.several("memory_bytes", "Memory held by connections", "kind", kinds);
         self.one("memory_limit_bytes", "Limit of the memory held by connections", m.limit);
         self.one("memory_most_bytes", "Most memory held by connections so far", m.most);
-        let help = "Connections that discarded out-of-order data for lack of memory";
+        let help = "Times that a connection discarded out-of-order data for lack of memory";
         self.one("memory_reneged_total", help, m.reneged);
-        self.one("memory_trimmed_total", "Idle connections that released buffer memory", m.trimmed);
+        self.one("memory_trimmed_total", "Times that an idle connection released buffer memory", m.trimmed);
     }
 
     /// A page for Prometheus.

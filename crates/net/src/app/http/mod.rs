@@ -14,8 +14,8 @@ use skyhaul_base::{Duration, Instant};
 
 /// How long a connection may wait for a request, and how long the head of one may take.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Bytes that bodies and responses have to move within the server's time limit: who reads a byte a minute would
-/// otherwise hold a connection for ever.
+/// Bytes that bodies and responses have to move within the server's time limit: a client that reads one byte a minute
+/// would otherwise hold a connection for ever.
 const LEAST: u64 = 1024;
 
 /// One client.
@@ -23,7 +23,7 @@ const LEAST: u64 = 1024;
 pub struct Http {
     head: Vec<u8>,
     state: State,
-    /// How long a body or a response may move less than [`LEAST`].
+    /// How long a body or a response may move less than [`LEAST`] bytes; zero means without limit.
     idle: Duration,
     stage: Stage,
 }
@@ -36,7 +36,7 @@ static CHUNK: [u8; 1 << 16] = {
     let mut chunk = [0; 1 << 16];
     let mut i = 0;
     while i < chunk.len() {
-        chunk[i] = b'a' + (i % 26) as u8;
+        chunk[i] = b'a' + (i % PERIOD as usize) as u8;
         i += 1;
     }
     chunk
@@ -45,7 +45,7 @@ static CHUNK: [u8; 1 << 16] = {
 #[derive(Debug, PartialEq, Eq)]
 enum State {
     Head,
-    /// What is left to write of `100 Continue`, for which the sender of a body waits.
+    /// The unwritten rest of `100 Continue`, for which the client waits before it sends the body.
     Continue(&'static [u8], Request),
     /// Bytes of the request's body still to come.
     Body(u64, Request),
@@ -91,8 +91,10 @@ fn connection(close: bool) -> &'static str {
 
 /// A response with a text, which is left out in reply to HEAD.
 fn answer(status: &str, text: &str, close: bool, head_only: bool) -> Answer {
+    // RFC 9110 §15.5.6.
+    let allow = if status == request::NOT_ALLOWED { "Allow: GET, HEAD, POST, PUT\r\n" } else { "" };
     let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: {}\r\n\r\n{}",
+        "HTTP/1.1 {status}\r\n{allow}Content-Type: text/plain\r\nContent-Length: {}\r\nConnection: {}\r\n\r\n{}",
         text.len(),
         connection(close),
         if head_only { "" } else { text },
@@ -143,7 +145,7 @@ impl Http {
         Self { head: Vec::new(), state: State::Head, idle, stage: Stage::New }
     }
 
-    /// Determines what the connection waits for; `Err` if it has waited too long, and otherwise how long it may.
+    /// Determines what the connection waits for, and returns until when it may; `Err` if it has waited too long.
     fn wait(&mut self, now: Instant, c: &Conn) -> Result<Instant, NextStep> {
         let waits = self.state == State::Head;
         if waits && self.head.is_empty() && c.tcp().unacked() == 0 {
@@ -175,7 +177,7 @@ impl Http {
         if still.is_over(now, c, self.idle) { Err(NextStep::Abort) } else { Ok(still.next(now, self.idle)) }
     }
 
-    /// Reads, processes and writes until the connection has to be waited for: `None`.
+    /// Reads, processes and writes as far as possible. `None` means that it waits for the connection.
     fn step(&mut self, now: Instant, host: &mut Host, id: ConnId) -> Option<NextStep> {
         loop {
             match &mut self.state {
@@ -260,13 +262,13 @@ impl Http {
 
 impl ConnectionHandler for Http {
     fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) -> NextStep {
-        if let Some(talk) = self.step(now, host, id) {
-            return talk;
+        if let Some(end) = self.step(now, host, id) {
+            return end;
         }
         let Some(c) = host.conn(id) else { return NextStep::Close };
         match self.wait(now, c) {
             Ok(at) => NextStep::Until(at),
-            Err(talk) => talk,
+            Err(end) => end,
         }
     }
 }
@@ -322,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_for_it_is_told_to_go_on() {
+    fn a_client_that_waits_for_100_continue_gets_it() {
         let said =
             ask(b"PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\nhello");
         assert!(said.starts_with("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n"), "{said}");
@@ -338,7 +340,7 @@ mod tests {
                 .as_bytes());
         assert_eq!(said.matches("HTTP/1.1 200").count(), 1, "{said}");
         assert!(said.ends_with("\r\n\r\nabc"), "{said}");
-        // A missing page ends nothing; a refusal does, whatever follows.
+        // A connection outlasts a response 404, and ends after a refusal, whatever follows.
         let said =
             ask(b"GET /x HTTP/1.1\r\nHost: a\r\n\r\nHEAD /x HTTP/1.1\r\nHost: a\r\n\r\nGET /3 HTTP/1.1\r\nHost: a\r\n\r\n");
         assert!(said.matches("HTTP/1.1 404").count() == 2 && said.ends_with("abc"), "{said}");
@@ -350,5 +352,14 @@ mod tests {
         let said = ask(b"PUT /x HTTP/1.1\r\nHost: a\r\nConnection: foo, close\r\nContent-Length: 1\r\n\r\nx\
               GET /3 HTTP/1.1\r\nHost: a\r\n\r\n");
         assert!(said.contains("Connection: close") && said.matches("HTTP/1.1").count() == 1, "{said}");
+    }
+
+    #[test]
+    fn a_refused_method_is_told_which_ones_are_allowed() {
+        let said = ask(b"DELETE /3 HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert!(
+            said.starts_with("HTTP/1.1 405 ") && said.contains("\r\nAllow: GET, HEAD, POST, PUT\r\n"),
+            "{said}"
+        );
     }
 }

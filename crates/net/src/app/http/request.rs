@@ -40,11 +40,12 @@ pub(super) enum RequestTarget {
 pub(super) enum Range {
     /// From one offset up to another (exclusive).
     Part(u64, u64),
-    /// A range that does not exist.
+    /// No byte of the body.
     Nothing,
 }
 
 const BAD: &str = "400 Bad Request";
+pub(super) const NOT_ALLOWED: &str = "405 Method Not Allowed";
 
 /// Parses the head of a request, and returns its length as well; `None` if it is not complete. An error is the status
 /// with which the connection ends.
@@ -57,7 +58,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<(usize, Request)>, &'static st
         Ok(_) | Err(httparse::Error::TooManyHeaders) => return Err("431 Request Header Fields Too Large"),
         Err(_) => return Err(BAD),
     };
-    // The library accepts a lone LF as the end of a line; other servers do not (RFC 9112 §2.2).
+    // The library accepts a lone LF as the end of a line; other servers need not (RFC 9112 §2.2).
     let before = std::iter::once(&0).chain(bytes);
     if bytes.iter().take(n).zip(before).any(|(b, before)| *b == b'\n' && *before != b'\r') {
         return Err(BAD);
@@ -81,7 +82,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<(usize, Request)>, &'static st
         ("HEAD", Some(n)) => RequestTarget::Bytes(n, None),
         ("GET" | "HEAD", None) => RequestTarget::Nothing,
         _ if sends_body => RequestTarget::Body,
-        _ => return Err("405 Method Not Allowed"),
+        _ => return Err(NOT_ALLOWED),
     };
     let request = Request {
         wanted,

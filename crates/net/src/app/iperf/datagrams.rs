@@ -30,16 +30,18 @@ pub struct Datagrams {
     pub packets: u64,
     /// Datagrams that have not arrived.
     pub lost: u64,
-    /// Datagrams that arrived out of order.
+    /// Datagrams that arrived after one with a higher number, or with the same number again.
     pub out_of_order: u64,
     /// Jitter of a receiver (RFC 3550 §6.4.1).
     pub jitter: Duration,
     /// How long the stream has lasted.
     pub time: Duration,
     began: Instant,
-    /// Difference between the two clocks at the last datagram, nanoseconds.
+    /// Arrival time minus timestamp of the last datagram, on the two clocks, nanoseconds.
     transit: Option<i128>,
+    /// When the next datagram is due.
     next: Instant,
+    /// Buffer for the datagram being sent.
     room: Vec<u8>,
 }
 
@@ -62,11 +64,11 @@ impl Datagrams {
             room: Vec::new(),
         }
     }
-    /// Starts the test.
+    /// The test begins now.
     pub(super) fn begin(&mut self, now: Instant) {
         (self.began, self.next) = (now, now);
     }
-    /// Ends the test.
+    /// The test ends now.
     pub(super) fn end(&mut self, now: Instant) {
         self.time = now - self.began;
     }
@@ -138,8 +140,8 @@ impl Datagrams {
     }
 }
 
-/// The client's first datagram tells us its port. The reply is the same number with its bytes reversed; versions
-/// before 3.13 and later ones send different numbers, in their own byte order.
+/// The reply to the first datagram of a client, which tells us its port. Newer versions of iperf3 send the number
+/// 0x36373839 in their own byte order, and expect 0x39383736 in the same order; older ones accept any reply.
 pub(super) fn welcome(hello: &[u8]) -> [u8; 4] {
     match hello {
         b"9876" => *b"6789",
@@ -175,7 +177,7 @@ mod tests {
         }
         assert_eq!((s.packets, s.lost, s.out_of_order, s.bytes), (6, 1, 1, 500));
         assert_eq!(s.jitter, Duration::from_millis(1));
-        // Too short for a header: it belongs to no stream.
+        // Too short for a header: not counted.
         let mut d = datagram(7, 0, 0);
         d.payload.truncate(11);
         s.arrived(&d, false);

@@ -24,8 +24,9 @@ use skyhaul_base::{Duration, Instant};
 use std::collections::BTreeMap;
 use test::{Phase, Stream, Test};
 
+/// Length of a test's cookie, bytes.
 const COOKIE: usize = 37;
-/// Maximum length of a JSON text.
+/// Maximum length of a JSON text, bytes.
 const LONGEST_TEXT: usize = 1 << 16;
 
 const TEST_START: u8 = 1;
@@ -41,15 +42,18 @@ const IPERF_DONE: u8 = 16;
 const ACCESS_DENIED: u8 = 255;
 const SERVER_ERROR: u8 = 254;
 
+/// The code of iperf3's error IERECVPARAMS.
+const BAD_PARAMETERS: u8 = 114;
+
 /// How long a connection may take to send its cookie.
-const SILENCE: Duration = Duration::from_secs(30);
+const COOKIE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Header bytes of a datagram over IPv6.
 const HEADERS: u32 = 48;
 
 /// A connection of a test.
 #[derive(Clone, Debug)]
 pub struct TestedConnection {
-    /// We sent, the client received.
+    /// We sent, and the client received.
     pub sends: bool,
     /// Its measurements.
     pub meter: Meter,
@@ -78,9 +82,11 @@ pub struct Iperf {
     refused: Vec<String>,
     /// Connections whose cookie has not arrived, and since when they have been open.
     new: BTreeMap<ConnId, (Vec<u8>, Instant)>,
+    /// The content of all data sent, repeated.
     chunk: Vec<u8>,
     tested: Vec<Tested>,
     most: Option<u64>,
+    /// Tests that have ended, refused ones included.
     count: u64,
     stopping: bool,
     /// When the test next needs a call.
@@ -88,7 +94,8 @@ pub struct Iperf {
 }
 
 impl Iperf {
-    /// A server that reports this name of its congestion control. It ends after `most` tests, or never.
+    /// A server that reports this name of its congestion control, and measures in intervals of length `every`, which must
+    /// not be zero. It ends after `most` tests, refused ones included, or never.
     #[must_use]
     pub fn new(control_name: String, every: Duration, most: Option<u64>) -> Self {
         Self {
@@ -113,7 +120,7 @@ impl Iperf {
     pub fn take_refused(&mut self) -> Vec<String> {
         std::mem::take(&mut self.refused)
     }
-    /// The meters of the test in progress.
+    /// The meters of the connections of the test in progress.
     pub fn open(&mut self) -> impl Iterator<Item = &mut Meter> {
         self.test.iter_mut().flat_map(|t| t.streams.iter_mut().filter_map(Stream::meter))
     }
@@ -122,7 +129,7 @@ impl Iperf {
         host.write(now, to, &[state]);
     }
 
-    /// A connection has sent its cookie.
+    /// Handles a connection whose cookie is complete: it begins a test, is a stream of the present one, or is refused.
     fn greet(&mut self, now: Instant, host: &mut Host, id: ConnId, cookie: Vec<u8>) {
         match &mut self.test {
             None => {
@@ -139,7 +146,7 @@ impl Iperf {
                 let mut meter = Meter::new(!sends, self.every);
                 // The cookie does not count as data.
                 if let Some(c) = host.conn(id) {
-                    meter.begin_anew(now, c);
+                    meter.begin_from(now, c);
                 }
                 t.streams.push(Stream::Tcp { id, sends, meter, account: None });
                 self.complete(now, host);
@@ -171,7 +178,7 @@ impl Iperf {
             if t.phase == Phase::Running && !known.sends && d.payload.len() > 4 {
                 known.arrived(d, t.parameters.wide);
             } else if t.phase == Phase::Streams {
-                // Our answer was lost.
+                // The client repeats its hello if our reply was lost.
                 let _ = host.send_to(d.to, d.from, &welcome(&d.payload));
             }
             return;
@@ -185,6 +192,7 @@ impl Iperf {
         }
     }
 
+    /// Ends the test and records its result if every stream was there.
     fn end(&mut self, now: Instant, host: &mut Host, in_order: bool) {
         let Some(mut t) = self.test.take() else { return };
         if t.phase == Phase::Running || t.phase == Phase::Streams {
@@ -213,7 +221,7 @@ impl Iperf {
     /// Drops clients that have been silent for too long.
     fn lose_patience(&mut self, now: Instant, host: &mut Host) {
         self.new.retain(|id, (_, since)| {
-            let patient = now < *since + SILENCE;
+            let patient = now < *since + COOKIE_TIMEOUT;
             if !patient {
                 host.abort(now, *id);
                 host.release(now, *id);
@@ -226,7 +234,7 @@ impl Iperf {
         }
     }
 
-    /// Takes a complete JSON text with its length prefix. `Err` if it is not valid JSON.
+    /// Takes a JSON text with its length prefix; `None` until it is complete. `Err` if it is too long or not valid JSON.
     fn text(input: &mut Vec<u8>) -> Option<Result<Value, ()>> {
         let len = u32::from_be_bytes(*input.first_chunk()?) as usize;
         if len > LONGEST_TEXT {
@@ -264,11 +272,12 @@ impl Iperf {
                             t.phase = Phase::Streams;
                             Self::say(now, host, t.control, CREATE_STREAMS);
                         }
-                        // Two numbers follow the state: iperf3's code for "bad parameter" and the system's errno.
+                        // Two numbers follow the state: iperf3's IERECVPARAMS (its client says "unable to receive
+                        // parameters from client"), and no errno.
                         Err(why) => {
                             self.refused.push(why);
                             let control = t.control;
-                            host.write(now, control, &[SERVER_ERROR, 0, 0, 0, 116, 0, 0, 0, 0]);
+                            host.write(now, control, &[SERVER_ERROR, 0, 0, 0, BAD_PARAMETERS, 0, 0, 0, 0]);
                             self.end(now, host, false);
                         }
                     }
@@ -350,7 +359,7 @@ impl App for Iperf {
     fn next_timeout(&self) -> Instant {
         let running = self.test.as_ref().filter(|t| t.phase == Phase::Running).map(|_| self.next);
         let silent = self.test.as_ref().map(Test::patience);
-        let new = self.new.values().map(|(_, since)| *since + SILENCE).min();
+        let new = self.new.values().map(|(_, since)| *since + COOKIE_TIMEOUT).min();
         [running, silent, new].into_iter().flatten().min().unwrap_or(Instant::MAX)
     }
 

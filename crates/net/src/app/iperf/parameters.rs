@@ -5,9 +5,9 @@ use skyhaul_base::Duration;
 
 /// Maximum parallel streams in each direction.
 const MOST_STREAMS: u64 = 128;
-/// The longest test, seconds; iperf3 itself has the same limit.
+/// The longest time and the longest omitted time of a test, seconds; `iperf3 -t` has the same limit.
 const LONGEST: u64 = 86_400;
-/// Header of a datagram: seconds, microseconds and number; the number may have eight bytes.
+/// Longest header of a datagram, bytes: seconds (4), microseconds (4), number (4 or 8).
 const HEADER: u64 = 16;
 
 /// Direction of data, as seen from the server.
@@ -33,7 +33,7 @@ pub(super) struct TestParameters {
     pub(super) wide: bool,
     /// How long the client measures (`-t`), with the time that it omits (`-O`); zero means without limit.
     pub(super) time: Duration,
-    /// How much the client wants to be moved on all streams (`-n`, `-k`), bytes; zero means without limit.
+    /// How much data the client wants to transfer on all streams together (`-n`, `-k`), bytes; zero means without limit.
     pub(super) amount: u64,
 }
 

@@ -7,11 +7,12 @@ use crate::app::meter::Meter;
 use crate::host::{ConnId, Host};
 use skyhaul_base::{Duration, Instant};
 
-/// How long a client may be silent when it is its turn, and how long a data transfer may stall.
+/// How long the server waits for the client's next message or connection.
 const SILENCE: Duration = Duration::from_secs(30);
+/// How long a data transfer may stall.
 const STANDSTILL: Duration = Duration::from_secs(120);
-/// How long the server sends beyond the time that the client asked for: the client's word that the test is over takes
-/// its time, above all behind the data of the test.
+/// How long the server sends beyond the time that the client asked for: the client's TEST_END takes time to arrive, above
+/// all where it waits in a queue behind the data of the test.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// The phase of a test.
@@ -67,10 +68,11 @@ pub(super) struct Test {
     pub(super) phase: Phase,
     pub(super) parameters: TestParameters,
     pub(super) streams: Vec<Stream>,
+    /// Bytes of the control connection that are not processed yet.
     pub(super) input: Vec<u8>,
-    /// When the client last showed that it is there, and how much data had moved by then. Datagrams that we send show
-    /// nothing.
+    /// When a message of the client last arrived, or data last moved. Datagrams that we send show nothing of the client.
     moved: Instant,
+    /// Bytes moved by then.
     amount: u64,
     began: Instant,
     /// When the server stops sending.
@@ -142,7 +144,7 @@ impl Test {
         if amount != self.amount {
             (self.amount, self.moved) = (amount, now);
         }
-        // Losses make the client wait for more than was asked for: it has as long again.
+        // Losses delay the client's count, so it gets as long again before the server stops sending.
         if self.parameters.amount > 0 && self.stops == Instant::MAX && amount + sent >= self.parameters.amount
         {
             self.stops = now + (now - self.began) + GRACE;
@@ -160,7 +162,7 @@ impl Test {
             _ => self.moved + SILENCE,
         }
     }
-    /// The client has vanished: its streams are reset.
+    /// The client has vanished: its control connection and its streams are reset.
     pub(super) fn give_up(&self, now: Instant, host: &mut Host) {
         host.abort(now, self.control);
         for s in &self.streams {

@@ -1,4 +1,4 @@
-//! Packets that come from a device.
+//! Packets that are read from a device.
 
 use super::{NEEDS_CHECKSUM, ROOM};
 use crate::device::tun::Tun;
@@ -6,22 +6,26 @@ use crate::error::NetError;
 use skyhaul_wire::checksum::Sum;
 use tun_rs::{VIRTIO_NET_HDR_LEN, VirtioNetHdr, gso_split};
 
-/// A packet that is not merged, and the flag of merged ones that are ECN-capable (virtio 1.2 §5.1.6, `gso_type`).
+/// `gso_type` of a packet that is not merged (virtio 1.2 §5.1.6).
 const NOT_MERGED: u8 = 0;
+/// The flag in `gso_type` of merged packets with the ECN bit of TCP (`VIRTIO_NET_HDR_GSO_ECN`).
 const ECN: u8 = 0x80;
-/// Place of the checksum in a UDP header, and the length of that header, bytes.
+/// Offset of the checksum in a UDP header, bytes.
 const UDP_CHECKSUM: u16 = 6;
+/// Length of a UDP header, bytes.
 const UDP_HEADER: usize = 8;
 
 /// What was read from the device: one packet, or several that the kernel has merged.
 #[derive(Debug)]
 pub struct Arrivals {
-    /// With the device's header.
+    /// What was read, with the device's header.
     whole: Vec<u8>,
+    /// Its length, bytes.
     len: usize,
     header: VirtioNetHdr,
-    /// The packets after a split.
+    /// Buffers with the packets after a split.
     packets: Vec<Vec<u8>>,
+    /// Lengths of these packets, bytes.
     sizes: Vec<usize>,
 }
 
@@ -42,14 +46,14 @@ impl Arrivals {
         self.take(n);
         Ok(true)
     }
-    /// Holds these bytes as if they came from the kernel; false if there are too many.
+    /// Takes these bytes as if they were read from the kernel; false if there are too many.
     pub fn hold(&mut self, bytes: &[u8]) -> bool {
         let Some(room) = self.whole.get_mut(..bytes.len()) else { return false };
         room.copy_from_slice(bytes);
         self.take(bytes.len());
         true
     }
-    /// Takes what the buffer begins with, `n` bytes.
+    /// Reads the device's header of the first `n` bytes of the buffer.
     fn take(&mut self, n: usize) {
         // Without a complete header it is no packet.
         let header = VirtioNetHdr::decode(self.whole.get(..n.min(VIRTIO_NET_HDR_LEN)).unwrap_or_default());
@@ -63,8 +67,8 @@ impl Arrivals {
         self.whole.get_mut(VIRTIO_NET_HDR_LEN..self.len)
     }
 
-    /// What was read, if its checksum need not be verified, and the number of packets in it: nothing was lost on the way from
-    /// the kernel, which has verified the checksum before or has left it to the device.
+    /// What was read, with the number of packets in it, if its checksum need not be verified: the kernel has left the checksum
+    /// to the device, so it comes from this machine or was verified when it arrived.
     #[must_use]
     pub fn whole(&self) -> Option<(&[u8], u64)> {
         let packet = self.packet()?;
@@ -77,7 +81,7 @@ impl Arrivals {
         self.header.gso_type & !ECN != NOT_MERGED
     }
 
-    /// Length of the headers of IP and of its payload, bytes, as the device's header says.
+    /// Length of the IP header and of the TCP or UDP header, bytes, as the device's header says.
     fn headers(&self, packet: &[u8]) -> Option<usize> {
         let ip = usize::from(self.header.csum_start);
         if self.header.csum_offset == UDP_CHECKSUM {
@@ -91,7 +95,7 @@ impl Arrivals {
         let merged = self.is_merged();
         if merged {
             self.sizes.clear();
-            // What the kernel describes wrongly is dropped.
+            // If the device's header does not fit the packet, the packet is dropped.
             let _ = self.split();
         } else if self.header.flags & NEEDS_CHECKSUM != 0 {
             let _ = self.fill_checksum();

@@ -1,10 +1,10 @@
-//! A device with super-packets that is not there: what is written to it comes apart at once, as the kernel would have it. For tests.
+//! A simulated device with super-packets, for tests: each packet written to it is split at once, as by the kernel.
 
 use super::{Arrivals, Departures};
 use crate::outlet::{Merge, Outlet};
 use skyhaul_wire::Checksum;
 
-/// The two halves of a device.
+/// The simulated device.
 #[derive(Debug, Default)]
 pub struct Device {
     departures: Departures,
@@ -24,23 +24,23 @@ impl std::fmt::Debug for Exit<'_> {
 }
 
 impl<'a> Exit<'a> {
-    /// An outlet. [`Self::flush`] passes on what waits in the device.
+    /// An outlet. [`Self::flush`] passes on the packets that wait in the device.
     pub fn new(mut device: Option<&'a mut Device>, take: &'a mut dyn FnMut(&[u8])) -> Self {
         if let Some(d) = &mut device {
             d.departures.set_checksum(Checksum::Left);
         }
         Self { device, take }
     }
-    /// Passes on what waits.
+    /// Passes on the packets that wait in the device.
     pub fn flush(&mut self) {
         let Self { device, take } = self;
         if let Some(Device { departures, arrivals }) = device {
-            departures.flush(|whole| come_apart(arrivals, whole, take));
+            departures.flush(|whole| split(arrivals, whole, take));
         }
     }
 }
 
-fn come_apart(arrivals: &mut Arrivals, whole: &[u8], take: &mut dyn FnMut(&[u8])) {
+fn split(arrivals: &mut Arrivals, whole: &[u8], take: &mut dyn FnMut(&[u8])) {
     if arrivals.hold(whole) {
         arrivals.packets().for_each(take);
     }
@@ -59,7 +59,7 @@ impl Outlet for Exit<'_> {
         let Self { device, take } = self;
         match device {
             Some(Device { departures, arrivals }) => {
-                departures.push(most, merge, write, |whole| come_apart(arrivals, whole, take), |_| {})
+                departures.push(most, merge, write, |whole| split(arrivals, whole, take), |_| {})
             }
             None => {
                 let mut plain = |p: &[u8]| take(p);

@@ -3,7 +3,7 @@
 use skyhaul_tcp::Flags;
 use skyhaul_wire::{ip, tcp};
 
-/// The place of the flags in a TCP header.
+/// Offset of the flags in a TCP header, bytes.
 pub(super) const FLAGS: usize = 13;
 
 /// Whether a packet has an IPv6 header.
@@ -17,7 +17,7 @@ enum Network<'a> {
     V6(&'a [u8; ip::V6_HEADER]),
 }
 
-/// A packet that may be merged with others: TCP with payload and no flags but ACK, and PSH on the last packet.
+/// A packet that may be merged with others: TCP with payload, ACK and no other flag but PSH.
 #[derive(Clone, Copy)]
 pub(super) struct Headers<'a> {
     network: Network<'a>,
@@ -34,7 +34,7 @@ impl<'a> Headers<'a> {
             let (ip, rest) = packet.split_first_chunk()?;
             (Network::V6(ip), ip[6], rest)
         } else {
-            // An IPv4 header of ours has no options.
+            // Our IPv4 headers have no options.
             let (ip, rest) = packet.split_first_chunk()?;
             (Network::V4(ip), ip[9], rest)
         };

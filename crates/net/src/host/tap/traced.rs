@@ -28,7 +28,7 @@ pub struct Head {
     pub seq: u32,
     /// Acknowledgement number, valid with the ACK flag.
     pub ack: u32,
-    /// Flags, as in the thirteenth byte of the header.
+    /// Flags, as in the header (RFC 9293 §3.1): FIN is the lowest bit.
     pub flags: u8,
     /// Payload, bytes.
     pub len: u32,
@@ -55,7 +55,7 @@ impl Head {
     }
 }
 
-/// The state of the sending half, in bytes.
+/// The state of the sending half; amounts of data in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metrics {
     /// Congestion window.

@@ -1,7 +1,8 @@
 //! Packets that have arrived at the queue of another host on the same device.
 //!
-//! The kernel remembers from which queue a connection was last written to, and delivers its packets there. It forgets after some
-//! seconds of silence, and knows nothing of a connection that begins. Then a packet may arrive anywhere; it is passed on.
+//! The kernel remembers through which queue of the device the last packet of a connection was written, and delivers the connection's
+//! packets there. It forgets after some seconds of silence, and knows nothing of a connection that begins. Then a packet may arrive at
+//! any queue; its host passes it on.
 
 use crate::device::wait::Waker;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -56,7 +56,7 @@ pub fn play(run: &Run) -> Outcome {
                     resident: machine::resident(),
                     held: s.memory.held as f64,
                     timers: s.timers as f64,
-                    tables: s.strangers.iter().sum::<usize>() as f64,
+                    tables: s.table_bytes.iter().sum::<usize>() as f64,
                     connections: s.connections as f64,
                 });
             }
@@ -83,7 +83,7 @@ pub fn play(run: &Run) -> Outcome {
     path.end();
     let open = s.connections - s.time_waits - s.half_open;
     findings.push(Finding::at_most("connections open after all clients have left", open as f64, 0.0, ""));
-    let rest = s.memory.held as f64 - s.strangers.iter().sum::<usize>() as f64;
+    let rest = s.memory.held as f64 - s.table_bytes.iter().sum::<usize>() as f64;
     findings.push(Finding::at_most("their memory", rest, 65_536.0, "bytes"));
     if run.long {
         findings.push(Finding::at_most(
@@ -95,7 +95,7 @@ pub fn play(run: &Run) -> Outcome {
         findings.push(Finding::at_most("timers a minute later", s.timers as f64, 0.0, ""));
         findings.push(Finding::at_most(
             "tables a minute later",
-            s.strangers.iter().sum::<usize>() as f64,
+            s.table_bytes.iter().sum::<usize>() as f64,
             65_536.0,
             "bytes",
         ));

@@ -38,7 +38,7 @@ pub fn play(run: &Run) -> Outcome {
         let (mut half, mut bytes) = (0, 0);
         while !over.load(Ordering::Relaxed) {
             let s = server.snapshot()?;
-            (half, bytes) = (half.max(s.half_open), bytes.max(s.strangers[0]));
+            (half, bytes) = (half.max(s.half_open), bytes.max(s.table_bytes[0]));
             bed::sleep(Duration::from_millis(100));
         }
         let (sent, answers) = attack.join().map_err(|_| "the flood failed")?;
@@ -53,7 +53,7 @@ pub fn play(run: &Run) -> Outcome {
             Finding::at_most("half-open connections a minute later", s.half_open as f64, 0.0, ""),
             Finding::at_most(
                 "memory of half-open connections a minute later",
-                s.strangers[0] as f64,
+                s.table_bytes[0] as f64,
                 65_536.0,
                 "bytes",
             ),

@@ -63,7 +63,7 @@ pub fn play(run: &Run) -> Outcome {
         Finding::at_most("connections in TIME-WAIT, maximum", peak.0 as f64, 65_536.0, ""),
         Finding::at_most(
             "memory per connection in TIME-WAIT",
-            snapshot.strangers[1] as f64 / waits,
+            snapshot.table_bytes[1] as f64 / waits,
             200.0,
             "bytes",
         ),

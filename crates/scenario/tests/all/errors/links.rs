@@ -154,7 +154,7 @@ fn links() {
         (
             "kind = \"strict-pushout\"",
             "kind = \"red\", min-threshold = \"30 packets\"",
-            "geo.toml:7: links.sat.queue.min-threshold: 30 packets is not below `max-threshold`, 25: write a number between 0 and that",
+            "geo.toml:7: links.sat.queue.min-threshold: 30 packets is not below `max-threshold`, 25: write less",
         ),
         (
             "kind = \"strict-pushout\"",
@@ -184,12 +184,12 @@ fn links() {
         (
             "kind = \"strict-pushout\"",
             "kind = \"threshold\", low-below = 51",
-            "geo.toml:7: links.sat.queue.low-below: 51 is more than the queue holds",
+            "geo.toml:7: links.sat.queue.low-below: 51 is more than the queue holds, so it never acts: write less, or raise `limit`",
         ),
         (
             "limit = \"50 packets\" }",
             "limit = \"1 packet\", ns2-limit = true, count-in-service = true }",
-            "geo.toml:7: links.sat.queue.limit: with count-in-service, not even the packet in service fits",
+            "geo.toml:7: links.sat.queue.limit: with count-in-service, not even the packet in service fits: raise `limit`",
         ),
         (
             "limit = \"50 packets\"",
@@ -240,7 +240,7 @@ fn links() {
         (
             "kind = \"per\", p = 1e-3",
             "kind = \"bursts\", loss = 0.9, burst = 2",
-            "geo.toml:8: links.sat.error.loss: with bursts of 2 packets, at most 0.6667 of all packets can be lost",
+            "geo.toml:8: links.sat.error.loss: with bursts of 2 packets, at most 0.6666 of all packets can be lost",
         ),
         (
             "kind = \"per\", p = 1e-3",
