@@ -200,7 +200,7 @@ impl<S: Store> Engine<S> {
     /// Whether the sender is in its normal state; see the module documentation.
     fn is_steady(&self) -> bool {
         match (&self.state, self.hold, self.space.fin) {
-            (State::Open, Hold::No, FinState::Open) => self.config.header_prediction && self.is_calm(),
+            (State::Open, Hold::NO, FinState::Open) => self.config.header_prediction && self.is_calm(),
             _ => false,
         }
     }
