@@ -14,6 +14,11 @@ of the whole process, start-up included. ns-2 runs in two set-ups: "usual" (each
 of its own, all packet headers) and "lean" (agents on the bottleneck node, only the headers in
 use, "stripped" in the documentation), which is the fastest and smallest it gets. The costs of other
 controls and of the endpoint preset `modern` are relative to `sack` with the scenario's own endpoint.
+
+    python3 benches/compare_ns2.py --htsim CHECKOUT    # beside htsim, too (github.com/Broadcom/csg-htsim)
+
+htsim is the fastest packet simulator we know. It has no channel losses, SACK or delayed acknowledgements:
+both programs run without losses. `make -C CHECKOUT/sim libhtsim.a` first; the driver is compiled here.
 """
 
 import argparse
@@ -24,6 +29,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -39,6 +45,7 @@ from skyhaul_cli import (
 )
 
 NS_SCRIPT = ROOT / "benches" / "peers" / "ns2" / "geo_bulk.tcl"
+HTSIM_DRIVER = ROOT / "benches" / "peers" / "htsim" / "geo_bulk.cpp"
 NS_SETUPS = {"usual": [], "lean": ["-access", "0", "-lean", "1"]}
 RATE_PER_FLOW = 65  # packets/s: 1300 for 20 flows
 BUFFER_PER_FLOW = 2.5  # packets: 50 for 20 flows
@@ -80,6 +87,27 @@ def run_ns(setup, memory=False, **parameters):
     return child, json.loads(child.stdout.splitlines()[-1])["total_acked_segments"]
 
 
+def compile_htsim(checkout, folder):
+    """The driver of an htsim checkout."""
+    sim, driver = checkout / "sim", Path(folder) / "geo_bulk"
+    library = sim / "libhtsim.a"
+    if not library.is_file():
+        raise Unusable(f"there is no {library}; build it with: make -C {sim} libhtsim.a")
+    command = ["g++", "-O3", "-std=c++11", "-I", sim, HTSIM_DRIVER, library, "-o", driver]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Unusable(f"{HTSIM_DRIVER.name} does not compile with {sim}:\n{done.stderr[-2000:]}")
+    return driver
+
+
+def run_htsim(driver, **parameters):
+    command = [driver]
+    for key, value in parameters.items():
+        command += [f"-{key}", value]
+    child = run_child(command)
+    return child, json.loads(child.stdout.splitlines()[-1])["total_acked_segments"]
+
+
 def run_skyhaul(binary, memory=False, **parameters):
     child = run_child(skyhaul_command(binary, **parameters), memory=memory)
     return child, parse_delivered(child.stdout)
@@ -104,6 +132,9 @@ def repetition(args, number):
         ("skyhaul-200-memory", lambda: run_skyhaul(sky, memory=True, **middle)),
         ("ns2-lean-200-memory", lambda: run_ns("lean", memory=True, **middle)),
     ]
+    if args.htsim_driver:
+        jobs.append(("htsim-20-lossless", lambda: run_htsim(args.htsim_driver, **small)))
+        jobs.append(("skyhaul-20-lossless", lambda: run_skyhaul(sky, **small, loss=0)))
     for name, (settings, _) in BESIDE.items():
         jobs.append((f"{name}-20", lambda settings=settings: run_skyhaul(sky, **small, **settings)))
     if number % 2 == 0:
@@ -157,6 +188,15 @@ def evaluate(rounds):
             f"CPU time, 20 SACK flows: ns-2 ({setup}) / skyhaul",
             [r[f"ns2-{setup}-20"]["cpu_s"] / max(r["skyhaul-20"]["cpu_s"], 1e-6) for r in rounds],
             TARGET_CPU[setup],
+        )
+    if "htsim-20-lossless" in rounds[0]:
+        row(
+            "cpu_htsim",
+            "CPU per delivered segment, 20 flows without losses: htsim / skyhaul",
+            [
+                per_segment_ns(r["htsim-20-lossless"]) / max(per_segment_ns(r["skyhaul-20-lossless"]), 1e-6)
+                for r in rounds
+            ],
         )
     row(
         "share_large",
@@ -267,6 +307,9 @@ def machine():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--skyhaul", type=Path, default=DEFAULT_BINARY, help="the skyhaul program")
+    parser.add_argument(
+        "--htsim", type=Path, metavar="CHECKOUT", help="a checkout of htsim, as a second peer"
+    )
     parser.add_argument("-n", "--repetitions", type=int, default=5)
     parser.add_argument("--duration", type=float, default=550, help="simulated seconds, 20 flows")
     parser.add_argument("--memory-duration", type=float, default=55, help="simulated seconds, 200 flows")
@@ -287,7 +330,9 @@ def main():
             raise Unusable("ns-2 is not installed; on Debian and Ubuntu: apt-get install ns2")
         require_skyhaul(args.skyhaul)
         before = machine()
-        rounds = [repetition(args, number) for number in range(1, args.repetitions + 1)]
+        with tempfile.TemporaryDirectory() as folder:
+            args.htsim_driver = compile_htsim(args.htsim, folder) if args.htsim else None
+            rounds = [repetition(args, number) for number in range(1, args.repetitions + 1)]
     except Unusable as error:
         return exit_unusable(error)
     ratios, values = evaluate(rounds), absolutes(rounds)

@@ -31,7 +31,7 @@ pub(crate) struct Sampler {
     snapshots: VecDeque<Snapshot>,
     delivered_time: Instant,
     first_sent_time: Instant,
-    /// Delivered bytes at which the current application-limited phase ends.
+    /// The current application-limited phase ends when more bytes than these have been delivered; 0 if there was none.
     app_limited_until: u64,
     /// The newest snapshot delivered since [`Self::take`].
     newest: Option<Snapshot>,
@@ -76,7 +76,7 @@ impl Sampler {
             sent_time: now,
             lost,
             in_flight,
-            app_limited: self.app_limited_until > delivered,
+            app_limited: self.app_limited_until > 0 && delivered <= self.app_limited_until,
             delivered_already: false,
         };
         match self.snapshots.get_mut(index) {
@@ -85,9 +85,10 @@ impl Sampler {
         }
     }
 
-    /// The application has nothing to send: samples are application-limited until the data in flight is delivered.
+    /// The application has nothing to send: segments are application-limited until more than the data in flight is
+    /// delivered (`C.app_limited`).
     pub(crate) fn app_limited(&mut self, delivered: u64, in_flight: u64) {
-        self.app_limited_until = delivered + in_flight.max(1);
+        self.app_limited_until = (delivered + in_flight).max(1);
     }
 
     /// The segment at `index` was delivered.
@@ -190,6 +191,21 @@ mod tests {
     }
     fn ms(t: u64) -> Instant {
         Instant::ZERO + Duration::from_millis(t)
+    }
+
+    #[test]
+    fn a_phase_without_data_ends_when_more_than_its_data_is_delivered() {
+        // 5000 bytes in flight when the application runs dry: the segment sent when exactly they are delivered still follows a
+        // pause, the next one does not.
+        let mut s = five();
+        s.app_limited(0, 5000);
+        let limited = |s: &mut Sampler, delivered| {
+            s.sent(5, ms(200), delivered, 0, 1000, false);
+            s.snapshots[5].app_limited
+        };
+        assert!(limited(&mut s, 4000) && limited(&mut s, 5000) && !limited(&mut s, 5001));
+        // Never before the first pause.
+        assert!(!limited(&mut five(), 0));
     }
 
     #[test]

@@ -7,8 +7,9 @@ use alloc::collections::VecDeque;
 pub(super) struct OutOfOrder {
     /// Disjoint and ascending.
     ranges: VecDeque<(u64, u64)>,
-    /// One byte of each range reported last, most recent first; 0 means none.
-    recent: [u64; 4],
+    /// The ranges reported last, most recent first; empty ones mean none. A range changes only when a segment joins it, and is
+    /// then the most recent.
+    recent: [(u64, u64); 4],
     /// Data received twice, to be reported.
     pub(super) duplicate: Option<(u64, u64)>,
     /// Segments beyond the gap so far. Counted only if the peer asks for fewer acknowledgements than one per two segments: then
@@ -54,7 +55,7 @@ impl OutOfOrder {
     /// Forgets all ranges.
     pub(super) fn forget(&mut self) {
         self.ranges = VecDeque::new();
-        self.recent = [0; 4];
+        self.recent = [(0, 0); 4];
     }
 
     /// Adds `[from, to)`, which lies beyond `nxt`. Returns its first part that was already present.
@@ -85,23 +86,19 @@ impl OutOfOrder {
                 ranges.drain(first + 1..last);
             }
         }
-        self.report_first(from, merged, nxt);
+        self.report_first(merged, nxt);
         known
     }
 
     /// RFC 2018 §4: the block with the segment that triggered the acknowledgement comes first, then the blocks
     /// reported most recently.
-    fn report_first(&mut self, point: u64, range: (u64, u64), nxt: u64) {
-        let mut keep = [0; 4];
-        keep[0] = point;
-        let mut n = 1;
-        for &p in &self.recent {
-            if p > nxt && !(range.0 <= p && p < range.1) && n < 4 {
-                keep[n] = p;
-                n += 1;
-            }
+    fn report_first(&mut self, range: (u64, u64), nxt: u64) {
+        let mut recent = [range, (0, 0), (0, 0), (0, 0)];
+        let others = self.recent.iter().filter(|r| r.1 > nxt && !(range.0 <= r.0 && r.1 <= range.1));
+        for (place, other) in recent[1..].iter_mut().zip(others) {
+            *place = *other;
         }
-        self.recent = keep;
+        self.recent = recent;
     }
 
     /// `RCV.NXT` has reached `nxt`: removes ranges that are now in order. Returns the new `RCV.NXT`.
@@ -144,6 +141,6 @@ impl OutOfOrder {
 
     /// The ranges reported last, most recent first.
     pub(super) fn recent(&self, nxt: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.recent.iter().filter(move |&&p| p >= nxt && p != 0).filter_map(|&p| self.range_of(p))
+        self.recent.iter().copied().filter(move |r| r.1 > nxt)
     }
 }

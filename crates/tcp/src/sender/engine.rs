@@ -105,7 +105,7 @@ impl<S: Store> Engine<S> {
             sack: false,
             after_timeout: false,
             due: PendingActions::default(),
-            hold: Hold::No,
+            hold: Hold::NO,
             end: Termination::No,
             reduced: false,
             dupacks: 0,
@@ -468,9 +468,9 @@ impl<S: Store> Engine<S> {
         if act.retransmit_head && !self.board.is_empty() {
             self.due.set(PendingActions::SUSPICION);
         }
-        if let Some(hold) = act.hold.filter(|hold| *hold != self.hold.is_on()) {
-            self.hold = if hold { Hold::Algorithm } else { Hold::No };
-            if !hold {
+        if let Some(hold) = act.hold.filter(|hold| *hold != self.hold.algorithm) {
+            self.hold.algorithm = hold;
+            if !self.hold.is_on() {
                 if !self.board.is_empty() {
                     self.restart_timer(now);
                 }

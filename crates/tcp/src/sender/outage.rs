@@ -2,7 +2,7 @@
 //! evaluated. Timers stop, the window stays, and the peer is probed from time to time. Once it answers, older data
 //! that is still missing is retransmitted.
 
-use super::state::Hold;
+use super::state::Outage;
 use super::{Clock, Engine};
 use crate::config::RttSource;
 use crate::store::Store;
@@ -16,7 +16,7 @@ impl<S: Store> Engine<S> {
         if self.hold.is_outage() {
             return;
         }
-        self.hold = Hold::Outage;
+        self.hold.outage = Outage::Unprobed;
         self.wait_until(probe_at);
     }
 
@@ -32,7 +32,7 @@ impl<S: Store> Engine<S> {
 
     /// An outage probe is due.
     pub(super) fn probe_outage(&mut self, now: Instant) {
-        self.hold = Hold::ProbedOutage;
+        self.hold.outage = Outage::Probed;
         self.ask();
         self.timers.set(Timer::Persist, self.next_outage_probe(now));
     }
@@ -41,11 +41,11 @@ impl<S: Store> Engine<S> {
     /// outage and proves nothing.
     #[cold]
     pub(super) fn thaw(&mut self, now: Instant) {
-        if self.hold == Hold::Outage {
+        if self.hold.outage == Outage::Unprobed {
             self.wait_until(self.next_outage_probe(now));
             return;
         }
-        self.hold = Hold::No;
+        self.hold.outage = Outage::No;
         self.stop_persisting();
         if self.board.is_empty() {
             self.run_loop(Clock::Timer);

@@ -133,7 +133,7 @@ impl<S: Store> Sender<S> {
         match self.engine.next_ordinary(now) {
             SendDecision::Sent(out) => {
                 // Usually one acknowledgement releases one segment: saves the attempt at one more.
-                if let Some(blocked) = self.engine.surely_at_end() {
+                if let Some(blocked) = self.engine.surely_at_end(now) {
                     self.end_ordinary(now, clock, blocked);
                 }
                 Some(out)
@@ -200,7 +200,7 @@ impl<S: Store> Engine<S> {
     /// Whether the sender is in its normal state; see the module documentation.
     fn is_steady(&self) -> bool {
         match (&self.state, self.hold, self.space.fin) {
-            (State::Open, Hold::No, FinState::Open) => self.config.header_prediction && self.is_calm(),
+            (State::Open, Hold::NO, FinState::Open) => self.config.header_prediction && self.is_calm(),
             _ => false,
         }
     }
@@ -339,9 +339,12 @@ impl<S: Store> Engine<S> {
 
     /// The result of the next turn of the send loop, if it is obvious.
     #[inline]
-    fn surely_at_end(&self) -> Option<Blocked> {
+    fn surely_at_end(&mut self, now: Instant) -> Option<Blocked> {
+        if self.control.is_metered() {
+            return self.withheld(now);
+        }
         let (full, empty) = (self.board.span() >= self.control.window(), self.board.max() >= self.space.end);
-        if !(full | empty) || self.control.is_metered() {
+        if !(full | empty) {
             return None;
         }
         Some(if full { Blocked::Cwnd } else { Blocked::App })

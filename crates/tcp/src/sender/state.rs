@@ -121,27 +121,35 @@ pub(super) enum Limit {
     Other,
 }
 
-/// Whether and why data is held back.
+/// Why data is held back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hold {
-    /// No data is held back.
-    No,
+pub(super) struct Hold {
     /// The algorithm requested it.
-    Algorithm,
+    pub(super) algorithm: bool,
+    pub(super) outage: Outage,
+}
+
+/// Whether a link is down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outage {
+    No,
     /// A link is down; no probe was sent since.
-    Outage,
+    Unprobed,
     /// A link is down, and a probe was sent.
-    ProbedOutage,
+    Probed,
 }
 
 impl Hold {
+    /// No data is held back.
+    pub(super) const NO: Self = Self { algorithm: false, outage: Outage::No };
+
     #[inline]
     pub(super) fn is_on(self) -> bool {
-        self != Self::No
+        self != Self::NO
     }
     #[inline]
     pub(super) fn is_outage(self) -> bool {
-        matches!(self, Self::Outage | Self::ProbedOutage)
+        self.outage != Outage::No
     }
 }
 

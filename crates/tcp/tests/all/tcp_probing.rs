@@ -24,7 +24,8 @@ fn run(probes: fn(u64) -> Verdict) -> Pair<Counted> {
         initial_ssthresh: InitialSsthresh::Segments(2.0),
         ..Rules::NS2_2001
     };
-    let config = Config { rules, receive_buffer: 64 * MSS, ..Config::ns2_2001() };
+    let outage_probe = Some(UNIT * 5);
+    let config = Config { rules, receive_buffer: 64 * MSS, outage_probe, ..Config::ns2_2001() };
     let mut setup = Setup::new(config, &Control::by_name("tcp-probing").expect("known"), UNIT * 15);
     setup.handshake = Handshake::Skipped(Some(UNIT * 30));
     let mut p = setup.build();
@@ -105,4 +106,17 @@ fn a_peer_that_answers_no_probes_makes_it_newreno() {
         p.data_sent(C).map(|e| (e.at, e.segment.seq)).collect::<Vec<_>>()
     };
     assert_eq!(run("tcp-probing"), run("newreno"));
+}
+
+#[test]
+fn an_outage_that_ends_during_the_probes_does_not_end_the_silence() {
+    let mut p = run(|n| if n == 1 { Verdict::Lose } else { Verdict::Deliver });
+    p.run_until(at(64));
+    // The link layer reports an outage; the peer is asked at 69 and answers at 99, while the lost probe is waited for.
+    p.end_mut(C).conn.outage(at(64));
+    p.run_until(at(182));
+    assert!(p.conn(C).counters().window_probes > 0);
+    assert_eq!(data(&p, 30, 183), 0, "the algorithm still holds the data back");
+    p.run_until(at(400));
+    assert!(p.conn(C).snapshot().una > 60 * MSS, "and releases it");
 }
