@@ -20,7 +20,8 @@ impl<R: Tap> Network<R> {
     /// The parcel of a segment or another packet.
     #[inline(always)]
     pub(crate) fn pack(&mut self, label: Label, content: &impl Content) -> Parcel {
-        content.pack(label, &mut self.witness.bodies, R::PACKETS)
+        let timed = !label.backward && self.witness.delays.is_some();
+        content.pack(label, &mut self.witness.bodies, R::PACKETS || timed)
     }
 
     /// A parcel leaves its end.
@@ -32,7 +33,19 @@ impl<R: Tap> Network<R> {
         if R::PACKETS {
             self.witness.show(now, parcel, Place::Sent);
         }
+        if !parcel.backward() && self.witness.delays.is_some() {
+            self.time(now, parcel);
+        }
         self.forward(now, parcel);
+    }
+
+    /// Notes when a packet leaves its end.
+    #[cold]
+    fn time(&mut self, now: Instant, parcel: Parcel) {
+        let least = self.chain.least_delay(now, &parcel);
+        if let Some(delays) = &mut self.witness.delays {
+            delays.left(now, parcel, least);
+        }
     }
 
     /// Sends everything that an end has to send.
