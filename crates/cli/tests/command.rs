@@ -177,7 +177,8 @@ fn a_sweep_is_a_table_of_means_and_continues_from_its_cache() {
         "{csv}"
     );
     // A results directory of a study.
-    good(&here, &[&args[..], &["--out", "results/sweep"]].concat());
+    let out = run(&here, &[&args[..], &["--out", "results/sweep"]].concat());
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     assert!(
         here.join("results/sweep/report.html").is_file()
             && here.join("results/sweep/cells.parquet").is_file()

@@ -413,7 +413,9 @@ impl Spec<'_> {
         if uses_dash_field {
             line["transform"] = json!([{ "calculate": "datum.curve", "as": "dash" }]);
         }
-        let mut point = json!({ "mark": { "type": "point", "filled": true, "size": 55, "opacity": 1 }, "encoding": point });
+        // A point leaves its ellipse visible.
+        let size = if self.figure.band == Band::Ellipse { 25 } else { 55 };
+        let mut point = json!({ "mark": { "type": "point", "filled": true, "size": size, "opacity": 1 }, "encoding": point });
         if let Some([from, to]) = self.figure.y_range {
             // Points outside are filtered, not clipped, so that points on the edge are whole.
             point["transform"] = json!([{ "filter": { "field": "y", "range": [from, to] } }]);
