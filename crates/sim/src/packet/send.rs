@@ -33,18 +33,17 @@ impl<R: Tap> Network<R> {
         if R::PACKETS {
             self.witness.show(now, parcel, Place::Sent);
         }
-        if !parcel.backward() && self.witness.delays.is_some() {
+        if parcel.has_body() {
             self.time(now, parcel);
         }
         self.forward(now, parcel);
     }
 
-    /// Notes when a packet leaves its end.
+    /// Notes when a packet with a body leaves its end, if delays are measured: all packets towards receivers then have one.
     #[cold]
     fn time(&mut self, now: Instant, parcel: Parcel) {
-        let least = self.chain.least_delay(now, &parcel);
-        if let Some(delays) = &mut self.witness.delays {
-            delays.left(now, parcel, least);
+        if let (Some(delays), false) = (&mut self.witness.delays, parcel.backward()) {
+            delays.left(now, parcel, self.chain.least_delay(now, &parcel));
         }
     }
 
