@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn the_table_of_transfers_has_a_row_for_each_complete_or_not() {
         let mut document = Document::preset("geo-today").expect("a preset");
-        for set in ["duration=20 s", "flows.own.app={ kind = 'pages', segments = 400, idle = '1 s' }"] {
+        for set in ["duration=17 s", "flows.own.app={ kind = 'pages', segments = 400, idle = '1 s' }"] {
             document.set(set).unwrap_or_else(|e| panic!("{e}"));
         }
         let scenario = document.resolve().unwrap_or_else(|e| panic!("{e}"));
@@ -374,7 +374,7 @@ mod tests {
             assert_eq!(number(row[4]), 400.0 * f64::from(scenario.flows[0].endpoint.mss), "{text}");
             let open = i + 1 == rows.len();
             assert_eq!((row[5].is_empty(), row[6]), (open, if open { "0" } else { "1" }));
-            let end = if open { 20.0 } else { number(row[5]) };
+            let end = if open { 17.0 } else { number(row[5]) };
             assert!((end - number(row[3]) - number(row[7])).abs() < 1e-9, "{text}");
         }
     }
