@@ -52,6 +52,7 @@ __all__ = [
     "schema",
     "short",
     "studies",
+    "sweep_text",
     "transmission_period",
 ]
 
