@@ -246,7 +246,10 @@ impl Sweep {
         for axis in rest {
             let Some(values) = choice(*axis).collect::<Option<Vec<_>>>() else { return Vec::new() };
             let with = |so_far: &Vec<(usize, Value)>| {
-                values.iter().map(|v| [so_far.as_slice(), &[v.clone()]].concat()).collect::<Vec<_>>()
+                values
+                    .iter()
+                    .map(|v| [so_far.as_slice(), std::slice::from_ref(v)].concat())
+                    .collect::<Vec<_>>()
             };
             chosen = chosen.iter().flat_map(with).collect();
         }
@@ -312,13 +315,13 @@ fn quantities(expression: &str) -> Vec<Name> {
 
 /// A name for an expression: that of its last quantity.
 fn name_of(expression: &str) -> String {
-    let last = quantities(expression).into_iter().filter_map(|name| match name {
+    let mut named = quantities(expression).into_iter().filter_map(|name| match name {
         Name::Flow { quantity, .. } | Name::Run(quantity) => Some(quantity),
         Name::Link { quantity, .. } => quantity.rsplit('.').next().map(str::to_owned),
         Name::Series { series, .. } => Some(series),
         _ => None,
     });
-    last.last().unwrap_or_else(|| "value".to_owned())
+    named.next_back().unwrap_or_else(|| "value".to_owned())
 }
 
 /// Whether an expression has a quantity of flows.
