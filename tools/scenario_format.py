@@ -89,6 +89,7 @@ EXAMPLES = {
     "Scenario.flows": '{ bulk = { path = ["sat"], cc = "peach" } }',
     "Scenario.gateways": '{ ground = { behind = "lan" } }',
     "links": '{ sat = { rate = "10 Mbit/s", delay = "275 ms", queue = "1 BDP" } }',
+    "record": '{ sample = "100 ms" }',
     "max-memory": '"8 GB"',
     "sample": '"100 ms"',
     "series": '["acked", "cwnd", "queue"]',

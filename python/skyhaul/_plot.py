@@ -1,6 +1,7 @@
-"""Figures of the recorded series of a run."""
+"""Figures of a run: of its recorded series, and of its transfers."""
 
 import fnmatch
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,9 @@ PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 DASHES: list[list[int]] = [[], [6, 3], [2, 3], [8, 3, 2, 3], [12, 4]]
 """Dash patterns, so that curves never differ by colour alone; no combination repeats within 40 curves."""
 
+STATES = ["in progress at the end", "complete"]
+"""What became of a page or transfer."""
+
 Sample = tuple[float, float | None]
 
 
@@ -24,11 +28,13 @@ class Plots:
     """Figures of the recorded series of a run: `r.plot("queue")`, or `r.plot.queue()`.
 
     Every series that the run recorded is a method, with `_` for `-`; `dir(r.plot)` lists them.
+    `completion_times` and `completion_cdf` draw pages and random transfers, which need not be recorded.
     """
 
-    def __init__(self, series: Table, title: str) -> None:
+    def __init__(self, series: Table, title: str, transfers: Callable[[], Table]) -> None:
         self._table = series
         self._title = title
+        self._transfers = transfers
 
     def __call__(self, *series: str, of: str | None = None, title: str | None = None) -> Figure:
         """A figure of one series or several that share a unit, over simulated time.
@@ -76,6 +82,98 @@ class Plots:
     def queue(self, *, of: str | None = None, title: str | None = None) -> Figure:
         """A figure of the queue lengths over simulated time."""
         return self("queue", of=of, title=title)
+
+    def completion_times(self, *, of: str | None = None, title: str | None = None) -> Figure:
+        """A figure of the completion times of pages and transfers (s) over the time at which they began.
+
+        `of` chooses flows as in a figure of series. What was in progress at the end of the run has another
+        shape, at the time that it had taken.
+        """
+        rows = self._rows(of)
+        groups = list(dict.fromkeys(name for name, *_ in rows))
+        values = []
+        for name, state in itertools.product(groups, STATES):
+            points: list[Sample] = [
+                (start, took) for group, start, took, done in rows if (group, STATES[done]) == (name, state)
+            ]
+            values += [
+                {"start": start, "took": took, "curve": name, "state": state}
+                for start, took in _thin(sorted(points))
+            ]
+        shape = {"domain": STATES, "range": ["triangle-up", "circle"]}
+        encoding = {
+            "x": {"field": "start", "type": "quantitative", "title": "Start (s)"},
+            "y": {"field": "took", "type": "quantitative", "title": "Completion time (s)"},
+            "color": _nominal("curve", groups, PALETTE, len(groups) > 1),
+            "shape": {
+                "field": "state",
+                "type": "nominal",
+                "title": None,
+                "scale": shape,
+                "legend": {} if any(not done for *_, done in rows) else None,
+            },
+        }
+        mark = {"type": "point", "size": 30, "strokeWidth": 1.5}
+        return Figure("completion-times", *self._drawn(title, values, mark, encoding))
+
+    def completion_cdf(self, *, of: str | None = None, title: str | None = None) -> Figure:
+        """A figure of the distribution of completion times (s) of pages and transfers, one curve per group.
+
+        A curve shows the share of all pages or transfers that were complete within a time. What was in
+        progress at the end of the run counts among all: the curve then stays below 1.
+        """
+        rows = self._rows(of)
+        groups = list(dict.fromkeys(name for name, *_ in rows))
+        longest = max(took for _, _, took, _ in rows)
+        values = []
+        for name in groups:
+            took = sorted(took for group, _, took, done in rows if group == name and done)
+            count = sum(group == name for group, *_ in rows)
+            steps = [(0.0, 0.0), *((t, (i + 1) / count) for i, t in enumerate(took))]
+            # Each curve keeps its last step, and goes on at its level to the longest time.
+            kept = [*steps[:: -(-len(steps) // POINTS)], steps[-1], (longest, steps[-1][1])]
+            values += [{"took": t, "share": share, "curve": name} for t, share in kept]
+        encoding = {
+            "x": {"field": "took", "type": "quantitative", "title": "Completion time (s)"},
+            "y": {
+                "field": "share",
+                "type": "quantitative",
+                "title": "Share complete",
+                "scale": {"domain": [0, 1]},
+            },
+            "color": _nominal("curve", groups, PALETTE, len(groups) > 1),
+            "strokeDash": _nominal("curve", groups, DASHES, len(groups) > 1),
+        }
+        mark = {"type": "line", "strokeWidth": 2, "interpolate": "step-after"}
+        return Figure("completion-cdf", *self._drawn(title, values, mark, encoding))
+
+    def _rows(self, of: str | None) -> list[tuple[str, float, float, bool]]:
+        """Group, start, duration and completion of the pages and transfers of some flows."""
+        table = self._transfers()
+        if not len(table):
+            raise _core.SkyhaulError(
+                "this run has no pages and no transfers: give a flow an application that loads some, for "
+                'example set={"flows.web.app": {"kind": "pages", "segments": 50}}'
+            )
+        names = ("group", "index", "start_s", "duration_s", "completed")
+        rows = [
+            (group, start, took, bool(done))
+            for group, index, start, took, done in zip(*(table[c] for c in names), strict=True)
+            if of is None or _is(f"flows.{group}[{index}]", of)
+        ]
+        if not rows:
+            flows = ", ".join(
+                dict.fromkeys(f"{g}[{i}]" for g, i in zip(table["group"], table["index"], strict=True))
+            )
+            raise _core.SkyhaulError(f'of: nothing called "{of}" has pages or transfers (known: {flows})')
+        return rows
+
+    def _drawn(
+        self, title: str | None, values: list[dict[str, Any]], mark: dict[str, Any], encoding: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]]:
+        """Title and specification of a figure."""
+        title = self._title if title is None else title
+        return title, {**_frame(title), "data": {"values": values}, "mark": mark, "encoding": encoding}
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *(name.replace("-", "_") for name in self._recorded())})
@@ -165,13 +263,8 @@ def _spec(curves: dict[str, list[Sample]], title: str, y_title: str, steps: bool
         scale = {"domain": names, "range": values}
         return {"field": "curve", "type": "nominal", "title": None, "scale": scale, "legend": legend}
 
-    axis = {"labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": "normal", "gridColor": "#e6e6e6"}
     return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "title": {"text": title, "anchor": "start", "fontSize": 14},
-        "width": 560,
-        "height": 320,
-        "background": "white",
+        **_frame(title),
         "data": {
             "values": [
                 {"time": t, "value": v, "curve": name} for name, curve in curves.items() for t, v in curve
@@ -193,5 +286,29 @@ def _spec(curves: dict[str, list[Sample]], title: str, y_title: str, steps: bool
                 {"field": "value", "type": "quantitative", "title": y_title, "format": ".5~g"},
             ],
         },
+    }
+
+
+def _nominal(field: str, names: list[str], values: list[Any], legend: bool) -> dict[str, Any]:
+    """A channel whose values repeat over the names of a field."""
+    scale = {"domain": names, "range": [values[i % len(values)] for i in range(len(names))]}
+    return {
+        "field": field,
+        "type": "nominal",
+        "title": None,
+        "scale": scale,
+        "legend": {} if legend else None,
+    }
+
+
+def _frame(title: str) -> dict[str, Any]:
+    """What all figures share."""
+    axis = {"labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": "normal", "gridColor": "#e6e6e6"}
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "title": {"text": title, "anchor": "start", "fontSize": 14},
+        "width": 560,
+        "height": 320,
+        "background": "white",
         "config": {"axis": axis, "view": {"stroke": None}},
     }

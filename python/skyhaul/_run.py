@@ -39,6 +39,9 @@ class _Pickled:
     def series(self) -> Table:
         return self._tables["series"]
 
+    def transfers(self) -> Table:
+        return self._tables["transfers"]
+
     def summary_json(self) -> str:
         return self._texts[0]
 
@@ -64,7 +67,12 @@ class Result:
         self._core = core
 
     def __reduce__(self) -> tuple[type["Result"], tuple[_Pickled]]:
-        tables = {"flows": self.flows, "links": self.links, "series": self.series}
+        tables = {
+            "flows": self.flows,
+            "links": self.links,
+            "series": self.series,
+            "transfers": self.transfers,
+        }
         core = self._core
         texts = core.summary_json(), core.report(), core.scenario_toml()
         return Result, (_Pickled(tables, *texts, core.tables()),)
@@ -87,6 +95,15 @@ class Result:
     def series(self) -> Table:
         """The samples: one row per time, object and series."""
         return self._table(self._core.series())
+
+    @cached_property
+    def transfers(self) -> Table:
+        """One row per page and random transfer: flow, number, start, size, end, duration.
+
+        `end_s` is missing for one in progress at the end, which has `completed` 0 and the time until then as
+        `duration_s`.
+        """
+        return self._table(self._core.transfers())
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -113,8 +130,8 @@ class Result:
 
     @cached_property
     def plot(self) -> Plots:
-        """Figures of the recorded series: `r.plot("queue")`, `r.plot.cwnd()`."""
-        return Plots(self.series, str(self.summary["title"] or ""))
+        """Figures: of recorded series, `r.plot.cwnd()`, and of transfers, `r.plot.completion_cdf()`."""
+        return Plots(self.series, str(self.summary["title"] or ""), lambda: self.transfers)
 
     def _repr_html_(self) -> str:
         s = self.summary

@@ -79,6 +79,50 @@ def test_what_was_not_recorded_is_said(result):
         silent.plot()
 
 
+@pytest.fixture(scope="module")
+def pages():
+    return sh.run(
+        "preset:peach-geo",
+        set={
+            "duration": "20 s",
+            "flows.bulk.count": 3,
+            "flows.bulk.app": {"kind": "pages", "segments": 20},
+            "flows.big": {"path": ["sat"], "app": {"kind": "pages", "segments": 100000}},
+        },
+    )
+
+
+def test_completion_times_are_drawn_with_what_was_in_progress(pages):
+    rows = pages.plot.completion_times().spec["data"]["values"]
+    assert len(rows) == len(pages.transfers)
+    assert {r["curve"] for r in rows} == {"bulk", "big"}
+    assert [r["state"] for r in rows if r["curve"] == "big"] == ["in progress at the end"]
+    one = pages.plot.completion_times(of="bulk[1]").spec["data"]["values"]
+    assert 1 < len(one) < len(rows)
+
+
+def test_a_distribution_counts_what_did_not_complete(pages):
+    figure = pages.plot.completion_cdf(title="Pages")
+    assert figure.title == "Pages"
+    shares = {}
+    for row in figure.spec["data"]["values"]:
+        shares.setdefault(row["curve"], []).append(row["share"])
+    assert all(s == sorted(s) and s[0] == 0 for s in shares.values())
+    table = pages.transfers
+    done = [c for group, c in zip(table["group"], table["completed"], strict=True) if group == "bulk"]
+    assert shares["bulk"][-1] == pytest.approx(sum(done) / len(done))
+    assert 0 < shares["bulk"][-1] < 1
+    assert shares["big"][-1] == 0
+
+
+def test_without_transfers_it_is_said_what_makes_some(result, pages):
+    for figure in (result.plot.completion_times, result.plot.completion_cdf):
+        with pytest.raises(sh.SkyhaulError, match="has no pages and no transfers"):
+            figure()
+    with pytest.raises(sh.SkyhaulError, match=r'nothing called "web" has pages.*known: big\[0\], bulk\[0\]'):
+        pages.plot.completion_cdf(of="web")
+
+
 def test_figures_are_saved(result, tmp_path):
     figure = result.plot.cwnd(of="bulk[0]", title="One window")
     path = figure.save(tmp_path / "window.json")

@@ -132,6 +132,7 @@ def test_save_writes_a_results_directory(tmp_path):
         "flows.parquet",
         "links.parquet",
         "series.parquet",
+        "transfers.parquet",
     }
     assert json.loads((folder / "summary.json").read_text()) == r.summary
     r.save(folder)  # Over older results.
@@ -150,6 +151,42 @@ def test_a_link_among_the_results_is_replaced_and_not_followed(tmp_path):
     os.symlink("/dev/full", folder / "summary.json")
     sh.run("preset:peach-geo", set=SHORT).save(folder)
     assert not (folder / "summary.json").is_symlink()
+
+
+def test_transfers_have_a_row_each():
+    pages = {"kind": "pages", "segments": 20, "idle": "1 s"}
+    r = sh.run("preset:peach-geo", set={"duration": "20 s", "flows.bulk.count": 2, "flows.bulk.app": pages})
+    t = r.transfers
+    assert list(t) == ["group", "index", "number", "start_s", "bytes", "end_s", "completed", "duration_s"]
+    flows = r.flows
+    assert sum(t["completed"]) == sum(flows["pages"]) > 2
+    assert len(t) - sum(t["completed"]) == sum(flows["pages_unfinished"])
+    rows = list(zip(*(t[c] for c in t), strict=True))
+    assert [row[:3] for row in rows] == sorted(row[:3] for row in rows)
+    for _, _, _, start, size, end, completed, duration in rows:
+        assert size == 20 * 960
+        assert (end is None) == (not completed)
+        assert duration == pytest.approx((20 if end is None else end) - start)
+    again = pickle.loads(pickle.dumps(r))
+    assert again.transfers["duration_s"] == t["duration_s"]
+    assert len(sh.run("preset:peach-geo", set=SHORT).transfers) == 0
+
+
+def test_delays_of_packets_are_measured_where_they_are_asked_for():
+    plain = sh.run("preset:peach-geo", set=SHORT)
+    assert plain.flows["packet_delay_p95_s"] == [None] * len(plain.flows)
+    timed = sh.run("preset:peach-geo", set={**SHORT, "record.packet-delay": True})
+    for delay, queueing in zip(
+        timed.flows["packet_delay_p95_s"], timed.flows["queueing_delay_p95_s"], strict=True
+    ):
+        # Propagation and the transmission of 1000 bytes at 1300 packets per second.
+        assert delay - queueing == pytest.approx(0.275 + 1 / 1300, abs=1e-3)
+    assert timed.flows["goodput_bit_s"] == plain.flows["goodput_bit_s"]
+    # A sweep turns the measurement on.
+    out = sh.sweep(
+        "preset:peach-geo", {"flows.bulk.count": [1, 2]}, ["max(flow.packet_delay_p99)"], set=SHORT, seeds=1
+    )
+    assert all(p99 > 0.275 for p99 in out.cells["packet_delay_p99"])
 
 
 def test_every_quantity_is_a_column():

@@ -35,6 +35,7 @@ pub use bulk::Bulk;
 pub use datagram::{Datagram, Delays, HEADER, Measured, Numbered};
 pub use frame::{Frame, FrameStatus, FrameType};
 pub use pages::Pages;
+pub use spans::Spans;
 pub use stream::{Stream, USUAL_PACKET};
 pub use viewed::{FRAME_SHARES, PLAYOUT_DELAYS, Played, Share, Viewed};
 pub use watch::{Arrival, Feedback, Watch};

@@ -9,21 +9,28 @@ const LONGEST: u64 = 86_400_000_000;
 
 /// Counts time spans. It uses no memory before the first one.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Spans(Option<Histogram<u32>>);
+pub struct Spans(Option<Histogram<u32>>);
 
 impl Spans {
     /// Adds a time span.
-    pub(crate) fn record(&mut self, span: Duration) {
+    pub fn record(&mut self, span: Duration) {
         let new = || Histogram::new_with_bounds(1, LONGEST, 3).expect("from 1 to a number above 2");
         self.0.get_or_insert_with(new).saturating_record(span.as_nanos() / 1000);
     }
     /// Number of entries.
-    pub(crate) fn total(&self) -> u64 {
+    #[must_use]
+    pub fn total(&self) -> u64 {
         self.0.as_ref().map_or(0, Histogram::len)
     }
     /// The time span at `quantile`, which is from 0 to 1, in seconds; `None` without entries.
-    pub(crate) fn quantile(&self, quantile: f64) -> Option<f64> {
+    #[must_use]
+    pub fn quantile(&self, quantile: f64) -> Option<f64> {
         Some(self.0.as_ref()?.value_at_quantile(quantile) as f64 * 1e-6)
+    }
+    /// Memory of its counts, bytes.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.0.as_ref().map_or(0, |counts| counts.distinct_values() * size_of::<u32>())
     }
 }
 

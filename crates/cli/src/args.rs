@@ -29,27 +29,63 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Search for the scenario in which a congestion control does worst.
-    #[command(after_help = ATTACK_EXAMPLES)]
-    Attack(AttackArgs),
     /// Reproduce one figure of a paper: the goodput of TCP-Peach against the loss rate.
     #[command(after_help = "Example:\n  skyhaul demo --out results/demo")]
     Demo(DemoArgs),
-    /// Print a completion script for a shell.
+    /// Create a scenario or a study file with comments, ready to run.
     #[command(
-        after_help = "Example:\n  skyhaul completions bash > ~/.local/share/bash-completion/completions/skyhaul"
+        after_help = "Examples:\n  skyhaul new scenario geo.toml\n  skyhaul new study question.toml\n  skyhaul new scenario | skyhaul check -"
     )]
-    Completions(CompletionsArgs),
+    New(NewArgs),
+    /// List the built-in scenarios, or print one.
+    #[command(after_help = "Examples:\n  skyhaul presets\n  skyhaul presets geo-today > mine.toml")]
+    Presets(PresetsArgs),
+    /// List presets, studies, congestion controls, or the metrics of a run.
+    #[command(after_help = "Examples:\n  skyhaul list controls\n  skyhaul list metrics --json")]
+    List(ListArgs),
     /// Show what a scenario implies (RTT, BDP, queueing delay), and warn of likely mistakes.
     #[command(
         after_help = "Examples:\n  skyhaul check preset:peach-geo --set links.sat.error.p=1e-2\n  skyhaul check preset:leo-walker-550 --figure passes.svg"
     )]
     Check(CheckArgs),
+    /// Show which satellites serve a link of a scenario, or print its delay over time as CSV.
+    #[command(after_help = "Example:\n  skyhaul orbit preset:leo-walker-550 --csv > delay.csv")]
+    Orbit(OrbitArgs),
+    /// Run a scenario.
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunArgs),
     /// Compare two results directories: metrics that differ significantly, and verdicts that changed.
     #[command(
         after_help = "Examples:\n  skyhaul compare results/before results/after\n  skyhaul compare geo.toml --worlds sim,wire,kernel:reno,kernel:cubic,kernel:bbr --out results/worlds"
     )]
     Compare(CompareArgs),
+    /// Run a scenario with every combination of values of some keys, and every seed: a table of means with intervals.
+    #[command(after_help = SWEEP_EXAMPLES)]
+    Sweep(SweepArgs),
+    /// Run studies: scenarios × axes × seeds, with claims and figures.
+    #[command(subcommand)]
+    Study(StudyCommand),
+    /// Run all studies and write one report: which claims of which paper hold.
+    #[command(after_help = REPRODUCE_EXAMPLES)]
+    Reproduce(ReproduceArgs),
+    /// Evaluate a congestion control as RFC 9743 asks of proposals: one page with a verdict per requirement.
+    #[command(after_help = EVALUATE_EXAMPLES)]
+    Evaluate(EvaluateArgs),
+    /// Search for the scenario in which a congestion control does worst.
+    #[command(after_help = ATTACK_EXAMPLES)]
+    Attack(AttackArgs),
+    /// Convert a results directory to another format.
+    #[command(after_help = "Example:\n  skyhaul export results/geo --format csv --out results/geo-csv")]
+    Export(ExportArgs),
+    /// Turn measured link profiles into a scenario.
+    #[command(subcommand)]
+    Import(ImportCommand),
+    /// Fit video models to traces of frame sizes.
+    #[command(subcommand)]
+    Video(VideoCommand),
+    /// Serve the simulator as a web page on a loopback port, and open it in the browser.
+    #[command(after_help = "Example:\n  skyhaul lab --no-open --port 0")]
+    Lab(LabArgs),
     /// Check whether this machine can run `emulate`; exit status 1 if it cannot.
     #[cfg(target_os = "linux")]
     #[command(after_help = "Example:\n  skyhaul doctor --json")]
@@ -62,57 +98,24 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     EnclosureInit(EnclosureInitArgs),
+    /// Run the simulator's TCP stack on real packets, over a TUN interface (Linux).
+    #[command(subcommand)]
+    Wire(WireCommand),
     /// Run a gateway that splits TCP connections at a satellite link (Linux, as root).
     #[cfg(target_os = "linux")]
     #[command(subcommand)]
     Gateway(GatewayCommand),
-    /// Show which satellites serve a link of a scenario, or print its delay over time as CSV.
-    #[command(after_help = "Example:\n  skyhaul orbit preset:leo-walker-550 --csv > delay.csv")]
-    Orbit(OrbitArgs),
-    /// Run a scenario.
-    #[command(after_help = RUN_EXAMPLES)]
-    Run(RunArgs),
-    /// Run studies: scenarios × axes × seeds, with claims and figures.
-    #[command(subcommand)]
-    Study(StudyCommand),
-    /// Run all studies and write one report: which claims of which paper hold.
-    #[command(after_help = REPRODUCE_EXAMPLES)]
-    Reproduce(ReproduceArgs),
-    /// Evaluate a congestion control as RFC 9743 asks of proposals: one page with a verdict per requirement.
-    #[command(after_help = EVALUATE_EXAMPLES)]
-    Evaluate(EvaluateArgs),
-    /// Convert a results directory to another format.
-    #[command(after_help = "Example:\n  skyhaul export results/geo --format csv --out results/geo-csv")]
-    Export(ExportArgs),
-    /// Turn measured link profiles into a scenario.
-    #[command(subcommand)]
-    Import(ImportCommand),
-    /// Serve the simulator as a web page on a loopback port, and open it in the browser.
-    #[command(after_help = "Example:\n  skyhaul lab --no-open --port 0")]
-    Lab(LabArgs),
-    /// List presets, studies, congestion controls, or the metrics of a run.
-    #[command(after_help = "Examples:\n  skyhaul list controls\n  skyhaul list metrics --json")]
-    List(ListArgs),
-    /// Write manual pages, one for each command.
-    #[command(hide = true)]
-    Man(ManArgs),
-    /// Create a scenario or a study file with comments, ready to run.
-    #[command(
-        after_help = "Examples:\n  skyhaul new scenario geo.toml\n  skyhaul new study question.toml\n  skyhaul new scenario | skyhaul check -"
-    )]
-    New(NewArgs),
-    /// List the built-in scenarios, or print one.
-    #[command(after_help = "Examples:\n  skyhaul presets\n  skyhaul presets geo-today > mine.toml")]
-    Presets(PresetsArgs),
-    /// Fit video models to traces of frame sizes.
-    #[command(subcommand)]
-    Video(VideoCommand),
-    /// Run the simulator's TCP stack on real packets, over a TUN interface (Linux).
-    #[command(subcommand)]
-    Wire(WireCommand),
     /// Print the JSON Schema of scenario, study or paper files.
     #[command(after_help = "Example:\n  skyhaul schema scenario > scenario.schema.json")]
     Schema(SchemaArgs),
+    /// Print a completion script for a shell.
+    #[command(
+        after_help = "Example:\n  skyhaul completions bash > ~/.local/share/bash-completion/completions/skyhaul"
+    )]
+    Completions(CompletionsArgs),
+    /// Write manual pages, one for each command.
+    #[command(hide = true)]
+    Man(ManArgs),
 }
 
 const RUN_EXAMPLES: &str = "Examples:
@@ -311,6 +314,9 @@ pub(crate) struct RunArgs {
     /// Print a hash of all events: equal hashes mean equal runs.
     #[arg(long)]
     pub(crate) digest: bool,
+    /// Write a row per page and random transfer as CSV: flow, number, start, size, end, duration.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) transfers: Option<PathBuf>,
     /// Capture the packets in a pcapng file for Wireshark; a comment gives the cause of each loss.
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
@@ -330,6 +336,41 @@ pub(crate) struct RunArgs {
 
 /// The largest seed that a file can express: integers of TOML are signed.
 const MAX_SEED: u64 = i64::MAX as u64;
+
+const SWEEP_EXAMPLES: &str = "Examples:
+  skyhaul sweep preset:peach-geo --set flows.bulk.cc=sack,peach --set links.sat.error.p=0,1e-3,1e-2 --seeds 3
+  skyhaul sweep geo.toml --set flows.bulk.cc=cubic,bbr --metric p95=max(flow.packet_delay_p95) --csv > cells.csv";
+
+#[derive(Args, Debug)]
+pub(crate) struct SweepArgs {
+    // A --set whose values are separated by commas varies, the others are settings.
+    #[command(flatten)]
+    pub(crate) scenario: Scenario,
+    /// What to measure, as in studies: EXPRESSION or NAME=EXPRESSION; may be repeated [default: sum(flow.goodput)].
+    #[arg(long, value_name = "EXPRESSION")]
+    pub(crate) metric: Vec<String>,
+    /// First seed.
+    #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
+    pub(crate) seed: Option<u64>,
+    /// Number of seeds.
+    #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) seeds: u32,
+    /// Largest number of runs [default: 200000].
+    #[arg(long, value_name = "N")]
+    pub(crate) max_cells: Option<u64>,
+    /// Number of concurrent runs; by default one per processor.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: Option<u16>,
+    /// Folder for the results, figures and a page.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Cache of finished runs; by default $SKYHAUL_CACHE, or skyhaul in the user's cache folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache: Option<PathBuf>,
+    /// Print a row per run as CSV: the values, the seed, the metrics.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) csv: bool,
+}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StudyCommand {

@@ -3,8 +3,10 @@
 use crate::interrupt;
 use crate::output::warn;
 use indicatif::{ProgressBar, ProgressStyle};
+use skyhaul_lab::cases::Case;
 use skyhaul_lab::clock::Stopwatch;
 use skyhaul_lab::run::RunObserver;
+use skyhaul_lab::text::{seconds, short};
 use skyhaul_study::run::Progress;
 use std::sync::Mutex;
 
@@ -18,31 +20,52 @@ pub(crate) fn progress(length: u64) -> ProgressBar {
 
 /// Shows runs on the terminal; Ctrl-C stops them.
 #[derive(Debug)]
-pub(crate) struct Runs(ProgressBar);
+pub(crate) struct Runs {
+    bar: ProgressBar,
+    /// The duration of a single run, s.
+    duration: Option<f64>,
+    watch: Stopwatch,
+}
 
 impl Runs {
-    pub(crate) fn new() -> Self {
+    /// Shows several runs, or a single one with its simulated time.
+    pub(crate) fn new(cases: &[Case]) -> Self {
         interrupt::listen();
-        Self(progress(0))
+        let duration = match cases {
+            [one] => Some(one.scenario.duration.as_secs_f64()),
+            _ => None,
+        };
+        Self { bar: progress(0), duration, watch: Stopwatch::start() }
     }
 }
 
 impl RunObserver for Runs {
     fn begin(&self, steps: u64) {
-        self.0.set_length(steps);
+        self.bar.set_length(steps);
     }
     fn step(&self) {
-        self.0.inc(1);
+        self.bar.inc(1);
+        if let (Some(duration), Some(steps)) = (self.duration, self.bar.length()) {
+            let simulated = duration * self.bar.position() as f64 / steps.max(1) as f64;
+            self.bar.set_message(simulated_time(simulated, duration, self.watch.elapsed().as_secs_f64()));
+        }
     }
     fn end(&self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
     fn stopped(&self) -> bool {
         interrupt::requested()
     }
 }
 
-/// Shows a run on the terminal.
+/// How far a run has come after a time of work (all in seconds).
+fn simulated_time(simulated: f64, duration: f64, took: f64) -> String {
+    let rate =
+        if took > 0.0 { format!(", {} times real time", short(simulated / took)) } else { String::new() };
+    format!("{} of {} simulated{rate}", seconds(simulated), seconds(duration))
+}
+
+/// Shows a study on the terminal.
 #[derive(Debug)]
 pub(crate) struct Bar(ProgressBar);
 
@@ -125,5 +148,16 @@ impl Progress for BatchProgress {
     }
     fn end(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_progress_of_a_run_names_its_simulated_time_and_its_rate() {
+        assert_eq!(simulated_time(15.0, 60.0, 2.0), "15 s of 60 s simulated, 7.5 times real time");
+        assert_eq!(simulated_time(0.0, 60.0, 0.0), "0 s of 60 s simulated");
     }
 }

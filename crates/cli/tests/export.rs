@@ -25,7 +25,7 @@ fn csv_has_the_numbers_of_the_run_to_the_last_digit() {
     let measured: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
     let out = run(&folder, &["export", "r", "--format", "csv", "--out", "c"]);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    assert_eq!(String::from_utf8_lossy(&out.stdout).lines().count(), 3);
+    assert_eq!(String::from_utf8_lossy(&out.stdout).lines().count(), 4);
 
     let text = fs::read_to_string(folder.join("c/flows.csv")).expect("the table");
     assert!(text.ends_with("\r\n"));
@@ -79,7 +79,7 @@ const EVERYTHING: &str = "'acked', 'cwnd', 'in-flight', 'queue', 'retransmission
 fn parquet_tables_are_those_of_the_run() {
     let (folder, _) = recorded("export-parquet", EVERYTHING);
     exported(&folder, "parquet");
-    for table in ["flows", "links", "series"] {
+    for table in ["flows", "links", "series", "transfers"] {
         let name = format!("{table}.parquet");
         let (from, to) = (fs::read(folder.join("r").join(&name)), fs::read(folder.join("x").join(&name)));
         assert_eq!(from.expect("the table"), to.expect("its copy"), "{name}");

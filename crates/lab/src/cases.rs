@@ -73,7 +73,7 @@ pub fn resolve(path: &str, sets: &[String], seed: Option<u64>) -> Result<Vec<Cas
 const MAX_CASES: usize = 1000;
 
 /// Splits at commas that are not inside quotes or brackets.
-fn split(text: &str) -> Vec<&str> {
+pub(crate) fn split(text: &str) -> Vec<&str> {
     let (mut depth, mut quote, mut from, mut parts) = (0i32, None, 0, Vec::new());
     for (i, c) in text.char_indices() {
         match (quote, c) {

@@ -30,6 +30,7 @@ pub mod run;
 pub mod sky;
 pub mod studies;
 pub mod summary;
+pub mod sweep;
 pub mod text;
 mod workers;
 

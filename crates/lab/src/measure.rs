@@ -6,7 +6,7 @@ use skyhaul_scenario::Resolved;
 use skyhaul_scenario::resolved::FlowGroup;
 use skyhaul_sim::quantity::{self, Datum, FLOW, LINK, Quantity, Source};
 use skyhaul_sim::result::direction;
-use skyhaul_sim::{LinkResult, RunResult};
+use skyhaul_sim::{FlowResult, LinkResult, Page, RunResult};
 use skyhaul_study::table::{Column, Table};
 
 /// A flow group with its joint measurements; each has the name of its column.
@@ -60,6 +60,30 @@ pub fn link_table(result: &RunResult) -> Table {
         ("direction".into(), Column::text(links.iter().map(|l| direction(l.forward)))),
     ];
     table(keys, LINK, links, result.duration)
+}
+
+/// The table `transfers`: one row per page or random transfer, in the order of the flows and then of their numbers. `end_s`
+/// is missing for one in progress at the end of the run or flow; its `duration_s` is the time that it had taken.
+#[must_use]
+pub fn transfer_table(result: &RunResult) -> Table {
+    let mut rows: Vec<(&FlowResult, &Page, bool)> = Vec::new();
+    for flow in &result.flows {
+        let first = rows.len();
+        rows.extend(flow.pages.iter().map(|page| (flow, page, true)));
+        rows.extend(flow.unfinished.iter().map(|page| (flow, page, false)));
+        rows[first..].sort_by_key(|(_, page, _)| page.number);
+    }
+    let end = |(_, page, done): &(_, &Page, bool)| done.then(|| (page.began + page.took).as_secs_f64());
+    Table::new(vec![
+        ("group".into(), Column::text(rows.iter().map(|(f, ..)| f.group.as_str()))),
+        ("index".into(), Column::Count(rows.iter().map(|(f, ..)| f.index.into()).collect())),
+        ("number".into(), Column::Count(rows.iter().map(|(_, p, _)| p.number).collect())),
+        ("start_s".into(), Column::Real(rows.iter().map(|(_, p, _)| p.began.as_secs_f64()).collect())),
+        ("bytes".into(), Column::Count(rows.iter().map(|(_, p, _)| p.bytes).collect())),
+        ("end_s".into(), Column::Maybe(rows.iter().map(end).collect())),
+        ("completed".into(), Column::Count(rows.iter().map(|(.., done)| u64::from(*done)).collect())),
+        ("duration_s".into(), Column::Real(rows.iter().map(|(_, p, _)| p.took.as_secs_f64()).collect())),
+    ])
 }
 
 /// Columns that identify a row, then one per quantity.
@@ -327,6 +351,32 @@ mod tests {
             dropped += of("aqm");
         }
         assert!(filtered > 0.0 && dropped > 0.0, "{text}");
+    }
+
+    #[test]
+    fn the_table_of_transfers_has_a_row_for_each_complete_or_not() {
+        let mut document = Document::preset("geo-today").expect("a preset");
+        for set in ["duration=17 s", "flows.own.app={ kind = 'pages', segments = 400, idle = '1 s' }"] {
+            document.set(set).unwrap_or_else(|e| panic!("{e}"));
+        }
+        let scenario = document.resolve().unwrap_or_else(|e| panic!("{e}"));
+        let result = skyhaul_sim::run(&scenario, 1, skyhaul_trace::Null).expect("a run");
+        let flow = result.flows.iter().find(|f| f.group == "own").expect("a flow");
+        let text = skyhaul_study::table::csv(&transfer_table(&result));
+        let mut lines = text.lines();
+        assert_eq!(lines.next(), Some("group,index,number,start_s,bytes,end_s,completed,duration_s"));
+        let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+        assert!(flow.pages.len() > 2 && flow.unfinished.len() == 1, "{text}");
+        assert_eq!(rows.len(), flow.pages.len() + 1);
+        let number = |cell: &str| cell.parse::<f64>().expect("a number");
+        for (i, row) in rows.iter().enumerate() {
+            assert_eq!((row[0], row[2]), ("own", i.to_string().as_str()));
+            assert_eq!(number(row[4]), 400.0 * f64::from(scenario.flows[0].endpoint.mss), "{text}");
+            let open = i + 1 == rows.len();
+            assert_eq!((row[5].is_empty(), row[6]), (open, if open { "0" } else { "1" }));
+            let end = if open { 17.0 } else { number(row[5]) };
+            assert!((end - number(row[3]) - number(row[7])).abs() < 1e-9, "{text}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! manifest.json             provenance: version, engine, hash of the scenario, seed, host
 //! scenario.resolved.toml    the scenario with all defaults filled in; runs again to the same result
 //! summary.json              what `run --json` prints
-//! flows.parquet  links.parquet  series.parquet
+//! flows.parquet  links.parquet  series.parquet  transfers.parquet
 //! ```
 
 use crate::cases::Case;
@@ -48,15 +48,17 @@ pub fn write(
         "flows.parquet",
         "links.parquet",
         "series.parquet",
+        "transfers.parquet",
         MANIFEST,
     ];
     let paths = names.map(|name| folder.join(name));
-    let [scenario, numbers, flows, links, series, last] = &paths;
+    let [scenario, numbers, flows, links, series, transfers, last] = &paths;
     text(scenario, &case.scenario.to_toml())?;
     json_file(numbers, &summary)?;
     table(flows, &measure::flow_table(result))?;
     table(links, &measure::link_table(result))?;
     table(series, &measure::series_table(result))?;
+    table(transfers, &measure::transfer_table(result))?;
     // Last: a folder with a manifest is complete.
     json_file(last, &manifest)?;
     Ok(paths.into())

@@ -41,7 +41,7 @@ mod _core {
     #[pymodule_export]
     use super::run::{RunResult, cache_dir, check, presets, quantities, run, schema};
     #[pymodule_export]
-    use super::study::{Outcome, Study, estimate, main, number, run_cell, short, studies};
+    use super::study::{Outcome, Study, estimate, main, number, run_cell, short, studies, sweep_text};
     #[pymodule_export]
     use super::table::Table;
     use pyo3::prelude::*;

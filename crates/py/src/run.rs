@@ -57,6 +57,11 @@ impl RunResult {
         Table::new(&measure::series_table(&self.result))
     }
 
+    /// One row per page or random transfer.
+    fn transfers(&self) -> PyResult<Table> {
+        Table::new(&measure::transfer_table(&self.result))
+    }
+
     /// The output of the command line with `--json`.
     fn summary_json(&self) -> String {
         let Case { scenario, seed, .. } = &self.case;

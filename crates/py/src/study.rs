@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use skyhaul_cc::Controls;
 use skyhaul_lab::engine::simulator;
 use skyhaul_lab::studies as lab_studies;
+use skyhaul_lab::sweep::{self, Sweep, SweepAxis};
 use skyhaul_scenario::Resolved;
 use skyhaul_study::RenderError;
 use skyhaul_study::cache::{Cache, Entry};
@@ -395,4 +396,24 @@ pub(crate) fn main(
 ) -> u8 {
     let renderer = render.map(Renderer);
     py.detach(|| skyhaul_cli::run(args, renderer.as_ref().map(|r| r as &dyn FigureRenderer), &again))
+}
+
+/// Values of a key: each with a name, or none, as TOML.
+type Named = Vec<(Option<String>, String)>;
+
+/// The study, as TOML, that runs a scenario with every combination of values. `axes` are keys with their values, `metrics`
+/// expressions with or without a name.
+#[pyfunction]
+pub(crate) fn sweep_text(
+    scenario: String,
+    title: String,
+    axes: Vec<(String, Named)>,
+    metrics: Vec<(Option<String>, String)>,
+) -> PyResult<String> {
+    let axis = |(key, values): (String, Named)| {
+        let values = values.into_iter().map(|(name, value)| (name, sweep::value(&value))).collect();
+        SweepAxis { key, values }
+    };
+    let axes = axes.into_iter().map(axis).collect();
+    Sweep { scenario, title, axes, metrics }.text().map_err(error::lab)
 }

@@ -10,7 +10,7 @@ use crate::model::{
 use crate::resolve::chain::spec_of;
 use crate::resolve::direction::{delay_spec, limit_spec, rate_spec, write};
 use crate::resolved::{
-    Event, FlowGroup, Gateway, GatewayEventKind, GatewayHandover, Resolved, Start, Transport,
+    Event, FlowGroup, Gateway, GatewayEventKind, GatewayHandover, Record, Resolved, Start, Transport,
 };
 use sha2::{Digest, Sha256};
 use skyhaul_path::Change;
@@ -27,9 +27,10 @@ impl Resolved {
             duration: Some(Time(self.duration)),
             seed: Some(self.seed),
             max_memory: (self.memory != memory::USUAL_LIMIT).then_some(Size(self.memory)),
-            record: (self.record.sample.is_some() || !self.record.series.is_empty()).then(|| RecordSpec {
+            record: (self.record != Record::default()).then(|| RecordSpec {
                 sample: self.record.sample.map(Time),
-                series: Some(self.record.series.clone()),
+                series: self.record.sample.map(|_| self.record.series.clone()),
+                packet_delay: self.record.packet_delay.then_some(true),
             }),
             links: self
                 .links

@@ -10,8 +10,8 @@ pub const FLOW: u64 = 6500;
 /// Memory of a packet that waits or is in flight, bytes: its place in a queue that grows by doubling, what its segment says
 /// besides, and its record at the sender.
 pub const PACKET: u64 = 200;
-/// Memory of the duration of a page or transfer, bytes, in a list that grows by doubling.
-pub const PAGE: u64 = 16;
+/// Memory of the row of a page or transfer, bytes, in a list that grows by doubling.
+pub const PAGE: u64 = 64;
 /// Bytes of a row of a series besides its values: the time and the number of the flow or link.
 const ROW: u64 = 12;
 /// Columns grow by doubling, and the old and the new one exist at the same time.

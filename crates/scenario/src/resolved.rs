@@ -232,12 +232,14 @@ pub enum Start {
 }
 
 /// What to record.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     /// Interval between samples of the series, never zero; `None`: no series.
     pub sample: Option<Duration>,
     /// The series, sorted, without duplicates.
     pub series: Vec<Series>,
+    /// The delay of every data packet is measured.
+    pub packet_delay: bool,
 }
 
 impl FlowGroup {

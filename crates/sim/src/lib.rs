@@ -35,7 +35,8 @@ pub use observe::samples::Spread;
 pub use observe::tap::{Opened, Place, Sighting, Tap};
 pub use observe::truth::{ReductionCounts, Verdicts};
 pub use result::{
-    ChainResult, ClassResult, Ended, FlowResult, LinkResult, RateResult, RunResult, SampledSeries, Telemetry,
+    ChainResult, ClassResult, Ended, FlowResult, LinkResult, PacketDelays, Page, Percentiles, RateResult,
+    RunResult, SampledSeries, Telemetry,
 };
 pub use sim::{Sim, Status};
 pub use skyhaul_apps::{Measured, Share, Viewed};

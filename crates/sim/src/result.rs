@@ -108,11 +108,10 @@ pub struct FlowResult {
     pub rejected: u64,
     /// Packets of a leg that the far end could not decompress.
     pub unread: u64,
-    /// Durations of the pages, each from the opening of its connection to its last acknowledgement, or of the transfers
-    /// that arrived at random, each from its arrival.
-    pub pages: Vec<Duration>,
-    /// The time that each page or transfer had taken that was in progress when the run, or the flow, ended.
-    pub unfinished: Vec<Duration>,
+    /// The completed pages, or transfers that arrived at random, in the order of completion.
+    pub pages: Vec<Page>,
+    /// The pages or transfers that were in progress when the run, or the flow, ended.
+    pub unfinished: Vec<Page>,
     /// Transfers that have arrived at random, complete or not.
     pub transfers: u64,
     /// Data packets lost, by true cause (`cause as usize`).
@@ -123,6 +122,8 @@ pub struct FlowResult {
     pub video: Option<Box<Viewed>>,
     /// The results of rate-controlled datagrams.
     pub rate: Option<RateResult>,
+    /// Delays of its data packets, if the scenario measures them and one has arrived.
+    pub packet_delays: Option<Box<PacketDelays>>,
     /// Mean of the smoothed RTT over the samples of the series, in seconds; its last value if nothing was
     /// sampled.
     pub mean_srtt: Option<f64>,
@@ -142,7 +143,7 @@ impl FlowResult {
     /// The `q` quantile of the page load times, in seconds, interpolated linearly (type 7 of Hyndman and Fan).
     #[must_use]
     pub fn page_quantile(&self, q: f64) -> Option<f64> {
-        let mut times: Vec<f64> = self.pages.iter().map(|p| p.as_secs_f64()).collect();
+        let mut times: Vec<f64> = self.pages.iter().map(|p| p.took.as_secs_f64()).collect();
         times.sort_by(f64::total_cmp);
         let at = q.clamp(0.0, 1.0) * times.len().checked_sub(1)? as f64;
         let (low, high) = (times[at.floor() as usize], times[at.ceil() as usize]);
@@ -152,15 +153,48 @@ impl FlowResult {
     /// The times of all pages in seconds, unfinished ones with the time that they had taken: censored observations, so
     /// that a mean over all is a lower bound of the mean page load time.
     pub fn page_times_so_far(&self) -> impl Iterator<Item = f64> {
-        self.pages.iter().chain(&self.unfinished).map(|p| p.as_secs_f64())
+        self.pages.iter().chain(&self.unfinished).map(|p| p.took.as_secs_f64())
     }
 
     /// Mean page load time in seconds.
     #[must_use]
     pub fn mean_page(&self) -> Option<f64> {
-        let total: f64 = self.pages.iter().map(|p| p.as_secs_f64()).sum();
+        let total: f64 = self.pages.iter().map(|p| p.took.as_secs_f64()).sum();
         (!self.pages.is_empty()).then(|| total / self.pages.len() as f64)
     }
+}
+
+/// A page, or a transfer that arrived at random.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Its number within the flow, from 0.
+    pub number: u64,
+    /// When the connection of a page was opened, or when a transfer arrived.
+    pub began: Instant,
+    /// Bytes to send.
+    pub bytes: u64,
+    /// From its beginning to the last acknowledgement; if unfinished, the time that it had taken.
+    pub took: Duration,
+}
+
+/// Delays of the data packets of a flow, retransmissions included and probes excluded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PacketDelays {
+    /// From the sender's first bit to the receiver's last.
+    pub one_way: Percentiles,
+    /// The one-way delay less propagation and transmission times of the packet's path when it was sent.
+    pub queueing: Percentiles,
+}
+
+/// Percentiles of a delay, in seconds, accurate to 0.1 % or 1 µs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Percentiles {
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
 }
 
 /// The results of a chain of split connections.

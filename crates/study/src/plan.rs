@@ -3,7 +3,7 @@
 
 use crate::claim;
 use crate::error::StudyError;
-use crate::expr::Name;
+use crate::expr::{self, Name};
 pub use crate::key::cell_key;
 use crate::key::hex;
 use crate::metric::{metrics, names};
@@ -14,7 +14,7 @@ use crate::profile;
 use crate::runner::{CellRunner, Problem, Resolution, Setting};
 use crate::space::{Space, pins};
 use sha2::{Digest, Sha256};
-use skyhaul_sim::quantity::lacking;
+use skyhaul_sim::quantity::{is_on_demand, lacking};
 use std::collections::BTreeMap;
 
 /// Resolves and checks a study.
@@ -225,7 +225,28 @@ pub(crate) fn resolve<R: CellRunner>(
     file: &StudyFile,
     settings: &[Setting],
 ) -> Result<Resolution, StudyError> {
+    let settings = &[on_demand(file).as_slice(), settings].concat();
     runner.resolve(&file.study.scenario, file.dir(), settings).map_err(|p| blame(file, settings, &p))
+}
+
+/// Turns on what the metrics of a study need and a run measures only on demand. Settings of the study come after it.
+fn on_demand(file: &StudyFile) -> Option<Setting> {
+    let needs = |from: &String| {
+        let mut needs = false;
+        // An expression that cannot be read is refused with the metrics.
+        if let Ok(expr) = expr::parse(from) {
+            expr.names(&mut |name| {
+                needs |= matches!(name, Name::Flow { quantity, .. } if is_on_demand(quantity))
+            });
+        }
+        needs
+    };
+    let metric = file.study.metric.iter().position(|m| needs(&m.from))?;
+    Some(Setting {
+        path: "record.packet-delay".to_owned(),
+        value: toml::Value::Boolean(true),
+        origin: format!("metric[{metric}].from"),
+    })
 }
 
 /// Finds the key of the study that causes a problem of the scenario.

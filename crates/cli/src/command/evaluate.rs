@@ -47,7 +47,7 @@ pub(crate) fn run(args: &EvaluateArgs, renderer: Option<&dyn FigureRenderer>) ->
             LabError::Stopped => Stop::kept(totals.done, totals.cells, &cache),
             other => other.into(),
         };
-        all.qlog(&Controls::default(), &Runs::new()).map_err(stopped)?;
+        all.qlog(&Controls::default(), &Runs::new(&[])).map_err(stopped)?;
     }
     let evaluated = all.report(renderer, &mut warn)?;
     if args.batch.json {

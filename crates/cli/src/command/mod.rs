@@ -28,6 +28,7 @@ mod reproduce;
 mod run;
 mod schema;
 mod study;
+mod sweep;
 mod video;
 mod wire;
 mod worlds;
@@ -69,6 +70,7 @@ pub(crate) fn run(
         Command::Presets(args) => presets::run(args),
         Command::Run(args) => run::run(args),
         Command::Schema(args) => schema::run(args),
+        Command::Sweep(args) => sweep::run(args, renderer),
         Command::Study(command) => study::run(command, renderer),
         Command::Video(command) => video::run(command),
         Command::Wire(command) => wire::run(command),

@@ -13,21 +13,28 @@ use skyhaul_lab::run::{captured, execute};
 use skyhaul_lab::summary::Summary;
 use skyhaul_lab::{cases, measure, results};
 use skyhaul_sim::RunResult;
+use skyhaul_study::table::csv;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Stop> {
     let cases = cases::resolve(&args.scenario.scenario, &args.scenario.set, args.seed)?;
+    if args.transfers.is_some() && cases.len() > 1 {
+        return Err(Stop::bad(format!(
+            "--transfers writes the transfers of one run, and --set makes {}: give each key one value, or write all with --out",
+            cases.len()
+        )));
+    }
     // An unsuitable results folder is refused before the runs, not after them.
     let lease = args.out.as_deref().map(Lease::take).transpose()?;
     let watch = Stopwatch::start();
     let done = match (&args.pcap, cases.as_slice()) {
-        (None, _) => execute(&cases, jobs(args.jobs), args.digest, &Runs::new())?,
+        (None, _) => execute(&cases, jobs(args.jobs), args.digest, &Runs::new(&cases))?,
         (Some(path), [case]) => {
             capture::check_path(path, args.force).map_err(Stop::bad)?;
             let (at, flows) = (args.pcap_at.clone(), args.pcap_flow.clone());
             let options = CaptureOptions { path: path.clone(), at, flows, snaplen: args.pcap_snaplen.into() };
-            vec![captured(case, args.digest, &options, &Runs::new())?]
+            vec![captured(case, args.digest, &options, &Runs::new(&cases))?]
         }
         (Some(_), _) => {
             let n = cases.len();
@@ -37,6 +44,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Stop> {
         }
     };
     let took = watch.elapsed().as_secs_f64();
+    if let (Some(path), [result]) = (&args.transfers, done.as_slice()) {
+        let text = csv(&measure::transfer_table(result));
+        results::text(path, &text)?;
+    }
     if let Some(folder) = &args.out {
         let written = match cases.as_slice() {
             [case] => results::write(folder, case, &done[0], Some(took))?,

@@ -14,6 +14,7 @@ use skyhaul_study::evaluation::{Counts, Evaluation, evaluate};
 use skyhaul_study::figure::FigureRenderer;
 use skyhaul_study::fit::{Ending, fit};
 use skyhaul_study::model::StudyFile;
+use skyhaul_study::plan::Plan;
 use skyhaul_study::run::{RunOptions, run as run_cells};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -115,16 +116,21 @@ pub(crate) fn judge(counts: Counts) -> Result<(), Stop> {
 /// Runs the missing cells and evaluates the study.
 pub(crate) fn finish(file: StudyFile, cache: Option<PathBuf>, jobs: usize) -> Result<Evaluation, Stop> {
     interrupt::listen();
-    let plan = studies::plan(file)?;
+    finish_plan(&studies::plan(file)?, cache, jobs)
+}
+
+/// Runs the missing cells of a planned study and evaluates it.
+pub(crate) fn finish_plan(plan: &Plan, cache: Option<PathBuf>, jobs: usize) -> Result<Evaluation, Stop> {
+    interrupt::listen();
     let cache = opened(cache)?;
     let bar = Bar::new();
     let options = RunOptions { jobs, cache: Some(&cache), stop: Some(interrupt::flag()), progress: &bar };
-    let cells = run_cells(simulator(), &plan, &options)?;
+    let cells = run_cells(simulator(), plan, &options)?;
     if cells.interrupted {
         let done = cells.observed.iter().filter(|o| o.is_some()).count();
         return Err(Stop::kept(done, cells.observed.len(), &cache));
     }
-    Ok(evaluate(&plan, &cells)?)
+    Ok(evaluate(plan, &cells)?)
 }
 
 /// An error if some cells of a study failed.

@@ -109,6 +109,27 @@ pub enum LabError {
         /// Largest number of combinations.
         most: usize,
     },
+    /// No key of a sweep has several values.
+    #[error(
+        "--set: no key has several values: write KEY=VALUE,VALUE, such as links.sat.error.p=1e-3,1e-2; skyhaul run makes a \
+         single run"
+    )]
+    NothingVaries,
+    /// A key of a sweep is given twice with several values.
+    #[error("--set {key}: this key has several values twice: write all of them once")]
+    VariesTwice {
+        /// The key.
+        key: String,
+    },
+    /// A metric of a sweep without an expression or with an unsuitable name.
+    #[error(
+        "--metric {text:?}: write EXPRESSION or NAME=EXPRESSION, such as busy=link.sat.forward.utilization; a name has letters, \
+         digits, - and _"
+    )]
+    NoMetric {
+        /// What was written.
+        text: String,
+    },
     /// A change of a scenario has no `=`.
     #[error("--set: {text}: write KEY=VALUE, such as links.sat.error.p=1e-2")]
     NoValue {

@@ -16,7 +16,8 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compaction::Notes;
 pub use reconstruction::Reconstruction;
-use skyhaul_base::Instant;
+use skyhaul_base::units::Serializer;
+use skyhaul_base::{Duration, Instant};
 pub use tournament::Tournament;
 
 /// Entry of the route table that means the endpoint.
@@ -245,6 +246,22 @@ impl<P: Routed> Chain<P> {
     #[must_use]
     pub fn next(&self) -> Instant {
         self.services.next().min(self.deliveries.next())
+    }
+
+    /// The least delay of a packet from the next link of its route to the end of the route, if all links stay as they are
+    /// now: propagation without jitter, and transmission at the rates of the links. A rate that follows a trace has no
+    /// transmission time here.
+    #[must_use]
+    pub fn least_delay(&self, now: Instant, packet: &P) -> Duration {
+        let route = self.routes.get(usize::from(packet.hop())..).unwrap_or_default();
+        let links =
+            route.iter().take_while(|index| **index != END).filter_map(|i| self.hops.get(*i as usize));
+        let at = links.fold(now, |at, Hop { link, .. }| {
+            let rate = link.rate_over(now, now).and_then(|_| link.rate());
+            let sent = rate.map_or(at, |rate| Serializer::new(rate).send(at, packet.size()));
+            sent + link.delay().base_at(sent)
+        });
+        at - now
     }
 
     /// Passes a packet to the next link of its route.

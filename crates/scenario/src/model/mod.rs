@@ -116,4 +116,8 @@ pub struct RecordSpec {
     /// What to sample; by default acked, cwnd, queue and srtt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub series: Option<Vec<Series>>,
+    /// Measure the delay of every data packet: quantities `packet_delay_…` and `queueing_delay_…`. Off by default; a study
+    /// turns it on for metrics that name one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packet_delay: Option<bool>,
 }

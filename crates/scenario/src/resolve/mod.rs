@@ -146,7 +146,7 @@ fn check_name(table: &str, name: &str) -> Result<()> {
 }
 
 fn record(model: &Scenario) -> Result<Record> {
-    let Some(spec) = &model.record else { return Ok(Record { sample: None, series: Vec::new() }) };
+    let Some(spec) = &model.record else { return Ok(Record::default()) };
     if spec.sample.is_some_and(|s| s.0.is_zero()) {
         return refuse(
             "record.sample",
@@ -168,7 +168,11 @@ fn record(model: &Scenario) -> Result<Record> {
     if let Some(twice) = series.windows(2).find(|w| w[0] == w[1]) {
         return refuse("record.series", format!("\"{}\" is listed twice", twice[0].name()));
     }
-    Ok(Record { sample: spec.sample.map(|s| s.0), series })
+    Ok(Record {
+        sample: spec.sample.map(|s| s.0),
+        series,
+        packet_delay: spec.packet_delay.unwrap_or_default(),
+    })
 }
 
 /// A partly resolved flow group: everything that does not depend on the RTT.

@@ -132,7 +132,7 @@ fn peach_geo_is_the_setting_of_the_paper() {
     assert_eq!(endpoint.rules.initial_window.segments(endpoint.mss), 1.0);
     assert_eq!(endpoint.mss + endpoint.header, 1000);
     let series = vec![Series::Acked, Series::Cwnd, Series::Queue];
-    assert_eq!(geo.record, Record { sample: Some(Duration::from_secs(1)), series });
+    assert_eq!(geo.record, Record { sample: Some(Duration::from_secs(1)), series, packet_delay: false });
 }
 
 #[test]

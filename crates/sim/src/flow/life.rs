@@ -151,9 +151,9 @@ impl<R: Tap> Sim<R> {
         }
         let outcome = record.app.as_mut().map_or(Outcome::Over, |app| app.acknowledged(now));
         if outcome != Outcome::Over {
-            let took = now - record.page_began;
-            let page = record.pages.len() as u32;
-            record.pages.push(took);
+            let done = record.page_at(now, &self.run.groups[record.group]);
+            let (page, took) = (record.pages.len() as u32, done.took);
+            record.pages.push(done);
             if R::ENABLED {
                 self.net.witness.recorder.record(now, &Event::PageDone { flow: index, page, took });
             }

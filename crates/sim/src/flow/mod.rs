@@ -15,9 +15,11 @@ use crate::observe::oracle::Oracle;
 use crate::observe::samples::Samples;
 use crate::observe::truth::{ReductionAccount, Verdicts};
 use crate::packet::parcel::Label;
+use crate::result::Page;
 use skyhaul_apps::App;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{CongestionControl, PathState};
+use skyhaul_scenario::resolved::FlowGroup;
 use skyhaul_tcp::{Bursts, Counted, Sender, Snapshot};
 
 /// The flow starts no chain of connections; the usual case.
@@ -65,7 +67,7 @@ pub(crate) struct Record {
     pub(crate) dead: bool,
     /// When the current page began.
     pub(crate) page_began: Instant,
-    pub(crate) pages: Vec<Duration>,
+    pub(crate) pages: Vec<Page>,
     pub(crate) discarded: u64,
     pub(crate) rejected: u64,
     /// Sum and number of the samples of the smoothed RTT, in seconds.
@@ -199,6 +201,16 @@ impl Record {
 }
 
 impl Record {
+    /// The current page or transfer of a flow of `group` at a time, complete or not.
+    pub(crate) fn page_at(&self, now: Instant, group: &FlowGroup) -> Page {
+        let (began, took) = (self.page_began, now - self.page_began);
+        if let Some(Transfer { number, bytes, .. }) = self.transfer.as_deref().copied() {
+            return Page { number, began, bytes, took };
+        }
+        let segments = group.app.page().map_or(0, |(segments, _)| segments);
+        let bytes = segments.saturating_mul(group.endpoint.mss.into());
+        Page { number: self.pages.len() as u64, began, bytes, took }
+    }
     /// The records of the past, for adding to them.
     pub(crate) fn history(&mut self) -> &mut History {
         self.history.get_or_insert_default()

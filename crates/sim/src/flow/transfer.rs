@@ -6,6 +6,7 @@ use crate::flow::{Flow, Record, Reported, Totals, Transfer};
 use crate::observe::tap::{Opened, Tap};
 use crate::observe::truth::{ReductionAccount, Verdicts};
 use crate::packet::parcel::Packet;
+use crate::result::Page;
 use crate::sim::Sim;
 use skyhaul_apps::Demand;
 use skyhaul_base::Instant;
@@ -148,8 +149,8 @@ impl<R: Tap> Sim<R> {
         self.retire(index);
         self.set_timer(index, Instant::MAX);
         let record = &mut self.records[index as usize];
+        let done = record.page_at(now, &self.run.groups[record.group]);
         let Some(owner) = record.transfer.take().map(|t| t.owner) else { return };
-        let took = now - record.page_began;
         let history = core::mem::take(record.history());
         let (discarded, rejected) =
             (core::mem::take(&mut record.discarded), core::mem::take(&mut record.rejected));
@@ -157,7 +158,7 @@ impl<R: Tap> Sim<R> {
         let last_ack = core::mem::replace(&mut self.flows[index as usize].last_ack, Instant::MAX);
         let flow = &mut self.records[owner as usize];
         let page = flow.pages.len() as u32;
-        flow.pages.push(took);
+        flow.pages.push(done);
         let past = flow.history();
         past.past.merge(&history.past);
         past.cuts.add(&history.cuts);
@@ -168,7 +169,7 @@ impl<R: Tap> Sim<R> {
         self.flows[owner as usize].last_ack = last_ack;
         self.net.witness.truth.move_counts(index, owner);
         if R::ENABLED {
-            self.net.witness.recorder.record(now, &Event::PageDone { flow: owner, page, took });
+            self.net.witness.recorder.record(now, &Event::PageDone { flow: owner, page, took: done.took });
             self.net.witness.recorder.record(now, &Event::FlowFinished { flow: index });
         }
         self.idle.push(index);
@@ -181,17 +182,18 @@ impl<R: Tap> Sim<R> {
         self.arm(owner);
     }
 
-    /// Incomplete transfers: the flow of each, its arrival, and its totals.
-    pub(crate) fn incomplete(&self) -> Vec<(u32, Instant, Sums)> {
+    /// Incomplete transfers: the flow of each, what it is, and its totals.
+    pub(crate) fn incomplete(&self) -> Vec<(u32, Page, Sums)> {
         // After the scenario's flows come the two dummies of `Sim::flows`.
         let first = self.named_flows as usize + 2;
         let open = self.flows.iter().zip(&self.records).enumerate().skip(first);
         open.filter_map(|(i, (flow, record))| {
             let transfer = record.transfer.as_deref()?;
-            let mss = self.run.groups[record.group].endpoint.mss;
+            let group = &self.run.groups[record.group];
+            let mss = group.endpoint.mss;
             Some((
                 transfer.owner,
-                record.page_began,
+                record.page_at(self.now, group),
                 Sums {
                     totals: record.totals(flow, mss),
                     cuts: record.cuts(),

@@ -1,5 +1,6 @@
 //! The network between the endpoints: a chain of links, with a run's counters and records of them.
 
+use crate::observe::delay::Delays;
 use crate::observe::tap::{Place, Sighting, Tap};
 use crate::observe::truth::Truth;
 use crate::packet::parcel::{Bodies, Parcel};
@@ -21,6 +22,8 @@ pub(crate) struct Witness<R> {
     pub(crate) bodies: Bodies,
     pub(crate) truth: Truth,
     pub(crate) recorder: R,
+    /// Delays of data packets, if the scenario measures them.
+    pub(crate) delays: Option<Box<Delays>>,
     /// Packets that arrived at a link already ECN-marked, counted by kind: the link did not set these marks. Only
     /// for a recorder.
     marked: BTreeMap<PacketOnLink, u32>,
@@ -36,8 +39,15 @@ fn on_link(link: u32, parcel: Parcel) -> PacketOnLink {
 }
 
 impl<R: Tap> Network<R> {
-    pub(crate) fn new(hops: Vec<Hop<Parcel>>, routes: Routes, truth: Truth, recorder: R) -> Self {
-        let witness = Witness { bodies: Bodies::default(), truth, recorder, marked: BTreeMap::new() };
+    pub(crate) fn new(
+        hops: Vec<Hop<Parcel>>,
+        routes: Routes,
+        truth: Truth,
+        recorder: R,
+        delays: Option<Delays>,
+    ) -> Self {
+        let delays = delays.map(Box::new);
+        let witness = Witness { bodies: Bodies::default(), truth, recorder, delays, marked: BTreeMap::new() };
         Self { chain: Chain::new(hops, routes), witness }
     }
 

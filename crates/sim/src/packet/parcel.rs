@@ -326,6 +326,11 @@ impl Parcel {
         self.head(0).ecn() == Codepoint::Marked
     }
 
+    /// Whether it has a body.
+    #[inline]
+    pub(crate) fn has_body(self) -> bool {
+        low(self.window_body) != NO_BODY
+    }
     /// Key of the body; meaningless without one.
     #[inline]
     pub(crate) fn key(self) -> u32 {

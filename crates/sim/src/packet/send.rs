@@ -20,7 +20,8 @@ impl<R: Tap> Network<R> {
     /// The parcel of a segment or another packet.
     #[inline(always)]
     pub(crate) fn pack(&mut self, label: Label, content: &impl Content) -> Parcel {
-        content.pack(label, &mut self.witness.bodies, R::PACKETS)
+        let timed = !label.backward && self.witness.delays.is_some();
+        content.pack(label, &mut self.witness.bodies, R::PACKETS || timed)
     }
 
     /// A parcel leaves its end.
@@ -32,7 +33,18 @@ impl<R: Tap> Network<R> {
         if R::PACKETS {
             self.witness.show(now, parcel, Place::Sent);
         }
+        if parcel.has_body() {
+            self.time(now, parcel);
+        }
         self.forward(now, parcel);
+    }
+
+    /// Notes when a packet with a body leaves its end, if delays are measured: all packets towards receivers then have one.
+    #[cold]
+    fn time(&mut self, now: Instant, parcel: Parcel) {
+        if let (Some(delays), false) = (&mut self.witness.delays, parcel.backward()) {
+            delays.left(now, parcel, self.chain.least_delay(now, &parcel));
+        }
     }
 
     /// Sends everything that an end has to send.

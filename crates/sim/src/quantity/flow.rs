@@ -51,6 +51,12 @@ pub fn lacking(name: &str, group: &FlowGroup) -> Option<&'static str> {
     (!there).then_some(why)
 }
 
+/// Whether a quantity is measured only if the scenario asks for it with `record.packet-delay`.
+#[must_use]
+pub fn is_on_demand(name: &str) -> bool {
+    ["packet_delay_", "queueing_delay_"].iter().any(|start| name.starts_with(start))
+}
+
 /// Of a flow: `flow.NAME` in studies, columns of `flows`.
 pub const FLOW: &[Quantity<FlowResult>] = &[
     maybe("started", "start time", |f, _| f.started.map(Instant::as_secs_f64)),
@@ -174,7 +180,7 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
     maybe("page_time_p95", "95th percentile of the page time", |f, _| f.page_quantile(0.95)),
     maybe("page_time_p99", "99th percentile of the page time", |f, _| f.page_quantile(0.99)),
     amount("page_time_sum", Unit::Second, "sum of the times of all completed pages", |f, _| {
-        f.pages.iter().map(|p| p.as_secs_f64()).sum()
+        f.pages.iter().map(|p| p.took.as_secs_f64()).sum()
     }),
     count(
         "pages_unfinished",
@@ -223,6 +229,38 @@ pub const FLOW: &[Quantity<FlowResult>] = &[
         "delay_variation",
         "99th percentile of the one-way delay of datagrams minus the minimum (RFC 5481)",
         |f, _| video::delay_variation(f),
+    ),
+    maybe(
+        "packet_delay_p50",
+        "median of the one-way delay of data packets; with `record.packet-delay`",
+        |f, _| Some(f.packet_delays.as_ref()?.one_way.p50),
+    ),
+    maybe(
+        "packet_delay_p95",
+        "95th percentile of the one-way delay of data packets; with `record.packet-delay`",
+        |f, _| Some(f.packet_delays.as_ref()?.one_way.p95),
+    ),
+    maybe(
+        "packet_delay_p99",
+        "99th percentile of the one-way delay of data packets; with `record.packet-delay`",
+        |f, _| Some(f.packet_delays.as_ref()?.one_way.p99),
+    ),
+    maybe(
+        "queueing_delay_p50",
+        "median of the queueing delay of data packets: one-way delay less propagation and transmission; with `record.packet-delay`",
+        |f, _| Some(f.packet_delays.as_ref()?.queueing.p50),
+    ),
+    maybe(
+        "queueing_delay_p95",
+        "95th percentile of the queueing delay of data packets: one-way delay less propagation and transmission; with \
+         `record.packet-delay`",
+        |f, _| Some(f.packet_delays.as_ref()?.queueing.p95),
+    ),
+    maybe(
+        "queueing_delay_p99",
+        "99th percentile of the queueing delay of data packets: one-way delay less propagation and transmission; with \
+         `record.packet-delay`",
+        |f, _| Some(f.packet_delays.as_ref()?.queueing.p99),
     ),
     maybe("jitter", "interarrival jitter of datagrams (RFC 3550)", |f, _| datagrams(f).jitter),
     maybe("jitter_mean", "mean of the interarrival jitter over the packets", |f, _| datagrams(f).jitter_mean),

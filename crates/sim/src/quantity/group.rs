@@ -14,7 +14,7 @@ pub const GROUP: &[Quantity<[FlowResult]>] = &[
         all.iter().map(|f| f.goodput).fold(0.0, f64::max)
     }),
     maybe("page_time_mean", "mean page time over the pages of all flows", |all, _| {
-        mean(all.iter().flat_map(|f| &f.pages).map(|p| p.as_secs_f64()))
+        mean(all.iter().flat_map(|f| &f.pages).map(|p| p.took.as_secs_f64()))
     }),
     maybe(
         "page_time_least",

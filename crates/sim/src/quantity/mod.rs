@@ -18,7 +18,7 @@ mod run;
 mod series;
 mod video;
 
-pub use flow::{FLOW, lacking};
+pub use flow::{FLOW, is_on_demand, lacking};
 pub use group::{GROUP, group};
 pub use link::LINK;
 pub use run::RUN;

@@ -4,6 +4,7 @@ use crate::error::{BuildError, caught};
 use crate::flow::agent::Agents;
 use crate::flow::user::check_controls;
 use crate::flow::{Flow, Record};
+use crate::observe::delay::Delays;
 use crate::observe::sampler::Sampler;
 use crate::observe::tap::Tap;
 use crate::observe::truth::Truth;
@@ -100,7 +101,8 @@ impl<R: Tap> Sim<R> {
         let directed_links = 2 * scenario.links.len();
         // A fixed window reacts to no loss, so no losses are kept.
         let with_truth = if agents == Agents::Scenario { flows.len() + 2 } else { 0 };
-        let mut net = Network::new(links.hops, links.routes, Truth::new(with_truth), recorder);
+        let delays = scenario.record.packet_delay.then(|| Delays::new(flows.len()));
+        let mut net = Network::new(links.hops, links.routes, Truth::new(with_truth), recorder, delays);
         // One timer per flow, then those of the sampler and of the changes, then those of connections that come and go.
         // Sampler and changes have dummy flows, so that a timer and its flow have the same number.
         let mut timers = Tournament::new(flows.len() + 2);

@@ -9,7 +9,7 @@ use crate::observe::sampler::ratio;
 use crate::observe::tap::Tap;
 use crate::packet::network::cause;
 use crate::packet::parcel::{Parcel, kind};
-use crate::result::{ChainResult, ClassResult, FlowResult, LinkResult, RateResult, RunResult};
+use crate::result::{ChainResult, ClassResult, FlowResult, LinkResult, Page, RateResult, RunResult};
 use crate::sim::{Sim, Status};
 use skyhaul_apps::App;
 use skyhaul_base::{Duration, Instant};
@@ -74,9 +74,9 @@ impl<R: Tap> Sim<R> {
             })
             .collect();
         let mut transfers = vec![Vec::new(); parts.len()];
-        for (owner, began, part) in self.incomplete() {
+        for (owner, transfer, part) in self.incomplete() {
             parts[owner as usize].add(&part);
-            transfers[owner as usize].push(self.now - began);
+            transfers[owner as usize].push(transfer);
         }
         // The result of a chain is what its receiver has acknowledged.
         let mut to_senders = vec![0; parts.len()];
@@ -86,9 +86,12 @@ impl<R: Tap> Sim<R> {
             part.totals.bytes_acked = self.acknowledged_by_receiver(c as u32);
         }
         let named = self.flows.iter().zip(&self.records).zip(parts).zip(to_senders).zip(transfers);
+        let measured = self.net.witness.delays.as_ref();
+        let mut delays = (0..).map(|i| measured?.of(i));
         let result = |((((flow, record), part), to_sender), transfers)| {
             let chain = self.chain_result(flow, to_sender);
             let mut result = FlowResult { chain, ..self.flow_result(flow, record, part, duration) };
+            result.packet_delays = delays.next().flatten().map(Box::new);
             result.unfinished.extend(transfers);
             result
         };
@@ -113,11 +116,11 @@ impl<R: Tap> Sim<R> {
         }))
     }
 
-    /// The time that the page in progress has taken, or had when its flow was stopped.
-    fn page_in_progress(&self, record: &Record) -> Vec<Duration> {
+    /// The page in progress, or that was when its flow was stopped.
+    fn page_in_progress(&self, record: &Record) -> Vec<Page> {
         let loading = record.app.as_ref().is_some_and(App::is_loading);
         let until = record.finished.unwrap_or(self.now);
-        loading.then(|| until - record.page_began).into_iter().collect()
+        loading.then(|| record.page_at(until, &self.run.groups[record.group])).into_iter().collect()
     }
 
     fn flow_result(
@@ -174,6 +177,7 @@ impl<R: Tap> Sim<R> {
             },
             video: viewed.map(Box::new),
             rate: flow.agent.rated().map(rate_result),
+            packet_delays: None,
             bursts: t.bursts,
             bwe: record.history.as_ref().and_then(|h| h.bwe.spread()),
             mean_srtt: if samples > 0 { Some(sum / samples as f64) } else { last_srtt },

@@ -48,7 +48,8 @@ impl<R: Tap> Sim<R> {
         let packets = PACKET * self.in_network() as u64;
         let films = self.records.iter().filter_map(|r| r.app.as_ref()?.watch());
         let films: u64 = films.map(Watch::held).sum();
-        let recorded = self.recorder().held() as u64;
+        let delays = self.net.witness.delays.as_ref().map_or(0, |d| d.held()) as u64;
+        let recorded = self.recorder().held() as u64 + delays;
         flows + records as u64 + PAGE * pages as u64 + sampled + packets + films + recorded
     }
 }

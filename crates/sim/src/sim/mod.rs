@@ -264,6 +264,10 @@ impl<R: Tap> Sim<R> {
         if R::PACKETS {
             net.witness.show(now, parcel, Place::Arrived);
         }
+        if let Some(delays) = &mut net.witness.delays {
+            let owner = records[index as usize].transfer.as_ref().map_or(index, |t| t.owner);
+            delays.arrived(now, parcel, owner);
+        }
         let label = flow.label(index, !backward);
         let header = flow.header;
         let head = parcel.head(header);

@@ -31,7 +31,11 @@ fn no_control_has_a_base_rtt_below_that_of_the_path() {
             group.endpoint = endpoint;
             group.cc = config.clone();
             let mut s = scenario(300.0, vec![geo(700.0, RTT, 25, 1e-2)], vec![group]);
-            s.record = Record { sample: Some(Duration::from_secs(1)), series: vec![Series::Telemetry] };
+            s.record = Record {
+                sample: Some(Duration::from_secs(1)),
+                series: vec![Series::Telemetry],
+                ..Record::default()
+            };
             let r = run(&s, 5001, Null).expect("a world");
             timeouts += r.flows.iter().map(|f| f.timeouts).sum::<u64>();
             let t = &r.series.telemetry;

@@ -107,17 +107,17 @@ fn a_connection_without_gateways_closes_likewise_and_a_page_takes_that_much_long
     let (result, first, _) = observed(&sets);
     let passed: Vec<bool> = first.iter().map(|f| f.1).collect();
     assert_eq!(passed, [false, true]);
-    let closed = bulk(&result).pages[0].as_secs_f64();
+    let closed = bulk(&result).pages[0].took.as_secs_f64();
     let (open, nothing, _) = observed(&[ONE_PAGE, sets[1], "flows.bulk.close=false"]);
     assert!(nothing.is_empty());
     // The FIN is in the last segment of data, and the receiver's in the acknowledgement of it: no further round trip.
-    let open = bulk(&open).pages[0].as_secs_f64();
+    let open = bulk(&open).pages[0].took.as_secs_f64();
     assert!((closed - open).abs() < 0.001, "{closed} and {open}");
     // Split, the sender waits for the whole way back, which it does not without FINs either: pages are timed by the receiver's
     // acknowledgement, as the last gateway sees it, and its end has two legs more to go.
     let split = |close: &str| {
         let (result, ..) = observed(&[ONE_PAGE, &format!("flows.bulk.close={close}")]);
-        bulk(&result).pages[0].as_secs_f64()
+        bulk(&result).pages[0].took.as_secs_f64()
     };
     let more = split("true") - split("false");
     assert!((0.125..0.140).contains(&more), "{more}");

@@ -59,7 +59,7 @@ fn a_page_takes_the_rounds_of_slow_start() {
         let least = f64::from(rounds(50, window, 2.0) + u32::from(handshake)) * RTT;
         assert_eq!(r.flows[0].pages.len(), 3);
         for page in &r.flows[0].pages {
-            let took = page.as_secs_f64();
+            let took = page.took.as_secs_f64();
             assert!(took >= least && took <= least + 50.0 / 1300.0 + RTT, "{took} for {least}, IW {window}");
         }
     }

@@ -7,7 +7,7 @@ use skyhaul_apps::pages::Config as Pages;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::InitialWindow;
 use skyhaul_scenario::resolved::{App, Link, Record, Resolved, Series, Start, Times};
-use skyhaul_sim::{Agents, BuildError, RunResult, Sim, Status, run};
+use skyhaul_sim::{Agents, BuildError, Page, RunResult, Sim, Status, run};
 use skyhaul_trace::{Class, Digest, Event, LossCause, Memory, Null};
 
 fn digest(s: &Resolved, seed: u64) -> u64 {
@@ -133,7 +133,8 @@ fn a_path_of_two_links_is_crossed_in_order_and_back() {
 fn nothing_happens_in_no_time() {
     let mut s = s0(5, "sack", 1e-2, 0.0);
     s.flows[0].start = Start::At(Duration::ZERO);
-    s.record = Record { sample: Some(Duration::from_secs(1)), series: vec![Series::Cwnd] };
+    s.record =
+        Record { sample: Some(Duration::from_secs(1)), series: vec![Series::Cwnd], ..Record::default() };
     let r = run(&s, 1, Null).expect("a world");
     assert_eq!((r.events, r.segments_acked(), r.goodput(), r.jain()), (0, 0.0, 0.0, 1.0));
     assert_eq!((r.links[0].utilization, r.links[0].mean_queue), (0.0, 0.0));
@@ -249,7 +250,7 @@ fn series_have_a_row_per_sample_and_entity() {
         Series::Telemetry,
         Series::Utilization,
     ];
-    s.record = Record { sample: Some(Duration::from_secs(1)), series };
+    s.record = Record { sample: Some(Duration::from_secs(1)), series, ..Record::default() };
     let r = run(&s, 1, Null).expect("a world");
     assert_eq!((r.series.flows.len(), r.series.links.len()), (2 * 11, 2 * 11));
     assert_eq!(r.series.flows.names, ["acked", "cwnd", "srtt"]);
@@ -284,7 +285,13 @@ fn pausing(idle: Option<Times>, count: Option<u64>) -> Resolved {
 fn a_fixed_pause_separates_pages_and_is_no_part_of_their_time() {
     let s = pausing(Some(Times::Constant(Duration::from_secs(2))), Some(4));
     for f in &run(&s, 1, Null).expect("a world").flows {
-        assert_eq!(f.pages, [Duration::from_secs(1); 4]);
+        let page = |number: u64| Page {
+            number,
+            began: Instant::from_secs_f64(3.0 * number as f64),
+            bytes: 2 * 960,
+            took: Duration::from_secs(1),
+        };
+        assert_eq!(f.pages, [0, 1, 2, 3].map(page));
         assert_eq!(f.finished, Some(Instant::from_secs_f64(4.0 + 3.0 * 2.0)));
     }
 }
@@ -325,7 +332,7 @@ fn pages_follow_each_other_on_new_connections() {
         let r = run(&s, 1, &mut events).expect("a world");
         let f = &r.flows[0];
         assert_eq!((f.pages.len(), f.segments_acked), (10, 500.0));
-        let total: f64 = f.pages.iter().map(|p| p.as_secs_f64()).sum();
+        let total: f64 = f.pages.iter().map(|p| p.took.as_secs_f64()).sum();
         assert!((f.finished.expect("finished").as_secs_f64() - total).abs() < 1e-9);
         let done = events.events.iter().filter(|(_, e)| matches!(e, Event::PageDone { .. })).count();
         assert_eq!(done, 10);

@@ -44,7 +44,7 @@ fn the_first_acknowledgement_after_idleness_waits_for_its_capacity() {
         let link = format!("rate = \"10 Mbit/s\"\nreverse = {{ rate = {rate} }}");
         let r = result(&link, "app = { kind = \"pages\", segments = 1, count = 1 }");
         assert_eq!(r.flows[0].pages.len(), 1);
-        r.flows[0].pages[0].as_secs_f64()
+        r.flows[0].pages[0].took.as_secs_f64()
     };
     let constant = took("\"2 Mbit/s\"");
     let asked = took("{ kind = \"dama\", rate = \"2 Mbit/s\", frame = \"25 ms\", request = \"600 ms\" }");

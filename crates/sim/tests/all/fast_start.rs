@@ -29,7 +29,7 @@ fn clean(flow: FlowGroup) -> Resolved {
     scenario(60.0, vec![geo(1300.0, RTT, 200, 0.0)], vec![flow])
 }
 fn pages(s: &Resolved) -> Vec<f64> {
-    run(s, 1, Null).expect("a world").flows[0].pages.iter().map(|d| d.as_secs_f64()).collect()
+    run(s, 1, Null).expect("a world").flows[0].pages.iter().map(|d| d.took.as_secs_f64()).collect()
 }
 fn close(a: f64, b: f64) {
     assert!((a / b - 1.0).abs() < 1e-4, "{a}, by hand {b}");
@@ -124,8 +124,8 @@ fn a_stale_cache_hurts_nobody_else() {
     let (web, hurting) = (&low.flows[76], &normal.flows[76]);
     assert_eq!((&*web.group, &*hurting.group), ("web", "web"));
     // The pages up to then are those of the clean path; the third one falls back, without a timeout.
-    close(web.pages[1].as_secs_f64(), 2.0 * (RTT + T) + 24.0 * (RTT + T) / 25.5);
-    assert!(web.pages[2] > hurting.pages[2] && web.retransmissions > 0, "{:?}", web.pages);
+    close(web.pages[1].took.as_secs_f64(), 2.0 * (RTT + T) + 24.0 * (RTT + T) / 25.5);
+    assert!(web.pages[2].took > hurting.pages[2].took && web.retransmissions > 0, "{:?}", web.pages);
     assert_eq!(web.timeouts, 0);
     // Its segments make room for others, who with normal priority lose in its place.
     let pushed_out =

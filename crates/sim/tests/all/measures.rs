@@ -6,6 +6,7 @@ use common::{bulk, geo, scenario};
 use skyhaul_base::Duration;
 use skyhaul_path::error::{Scope, list};
 use skyhaul_scenario::resolved::{Record, Resolved, Series, Start};
+use skyhaul_scenario::{Document, no_files};
 use skyhaul_sim::{FlowResult, run};
 use skyhaul_tcp::config::DelayedAck;
 use skyhaul_trace::Null;
@@ -19,7 +20,8 @@ fn one(cc: &str, rwnd: u64, lost: Vec<u64>, seconds: f64) -> Resolved {
     let mut flow = bulk("bulk", 1, cc, rwnd, RTT);
     flow.start = Start::At(Duration::ZERO);
     let mut s = scenario(seconds, vec![link], vec![flow]);
-    s.record = Record { sample: Some(Duration::from_secs(1)), series: vec![Series::Bwe] };
+    s.record =
+        Record { sample: Some(Duration::from_secs(1)), series: vec![Series::Bwe], ..Record::default() };
     s
 }
 
@@ -43,6 +45,53 @@ fn estimates_of_the_bandwidth_on_a_clean_path() {
     let without = run(&one("sack", 64, vec![], 20.0), 1, Null).expect("a world");
     assert_eq!(without.flows[0].bwe, None);
     assert!(without.series.flows.of(0, "bwe").all(|(_, v)| v.is_nan()));
+}
+
+#[test]
+fn the_queueing_delay_of_a_window_is_what_the_path_does_not_hold() {
+    const TRANSMISSION: f64 = 1.0 / 1300.0;
+    let close = |measured: f64, exact: f64| (measured - exact).abs() <= (1e-3 * exact).max(1e-6);
+    let mut s = one("sack", 800, vec![], 120.0);
+    assert_eq!(flow(&s).packet_delays, None, "nobody has asked for it");
+    s.record.packet_delay = true;
+    let delays = flow(&s).packet_delays.expect("measured");
+    // A window takes W/1300 s from segment to acknowledgement: the rest of it waits in the queue.
+    let waits = 800.0 / 1300.0 - RTT - TRANSMISSION;
+    assert!(close(delays.queueing.p50, waits), "{delays:?}, {waits}");
+    assert!(close(delays.one_way.p50, RTT / 2.0 + TRANSMISSION + waits), "{delays:?}");
+    // What the path holds does not wait.
+    let mut s = one("sack", 64, vec![], 120.0);
+    s.record.packet_delay = true;
+    let delays = flow(&s).packet_delays.expect("measured");
+    assert!(delays.queueing.p50 <= 1e-6 && close(delays.one_way.p50, RTT / 2.0 + TRANSMISSION), "{delays:?}");
+}
+
+#[test]
+fn packet_delays_are_those_that_a_receiver_of_datagrams_measures() {
+    let text = |flow: &str| {
+        format!(
+            "duration = \"20 s\"\n[links.sat]\nrate = \"1 Mbit/s\"\n\
+             delay = {{ kind = \"uniform\", base = \"80 ms\", jitter = \"10 ms\" }}\n\
+             [[event]]\nat = \"10 s\"\nset = {{ \"links.sat.delay\" = \"120 ms\" }}\n\
+             [flows.a]\npath = [\"sat\"]\n{flow}\n[record]\npacket-delay = true\n"
+        )
+    };
+    let first = |flow: &str| {
+        let document = Document::parse("any.toml", &text(flow), &no_files).expect("a scenario");
+        self::flow(&document.resolve().expect("a scenario"))
+    };
+    let udp = first("transport = \"udp\"\napp = { kind = \"cbr\", rate = \"200 kbit/s\" }");
+    let (seen, delays) = (udp.datagrams.expect("datagrams"), udp.packet_delays.expect("measured"));
+    let receiver =
+        [seen.delay_p50, seen.delay_p95, seen.delay_p99].map(|d| d.expect("datagrams have arrived"));
+    assert_eq!([delays.one_way.p50, delays.one_way.p95, delays.one_way.p99], receiver);
+    // A change of the path is no queue, jitter is one.
+    assert!((0.0..=0.0101).contains(&delays.queueing.p99), "{delays:?}");
+    // Transfers that come and go, each over a connection of its own, belong to their flow.
+    let transfers =
+        first("cc = \"newreno\"\napp = { kind = \"arrivals\", rate = \"3 /s\", size = \"4 kB\" }");
+    let delays = transfers.packet_delays.expect("measured");
+    assert!(transfers.transfers > 40 && delays.one_way.p50 >= 0.08, "{} {delays:?}", transfers.transfers);
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn slow_but_steady_repairs_one_loss_per_round_trip() {
     let f = page(false);
     assert_eq!((f.timeouts, f.recoveries, f.retransmissions), (0, 1, 30));
     // 30 round trips for the losses, and not many more for the rest.
-    let took = f.pages[0].as_secs_f64() / RTT;
+    let took = f.pages[0].took.as_secs_f64() / RTT;
     assert!((36.0..48.0).contains(&took), "{took}");
 }
 
@@ -37,6 +37,6 @@ fn impatient_gives_up_after_an_rto_and_starts_over() {
     let f = page(true);
     // The timer runs from the first partial acknowledgement on: RTOmin 1 s, two round trips, and then slow start.
     assert_eq!((f.timeouts, f.recoveries), (1, 1));
-    let took = f.pages[0].as_secs_f64() / RTT;
+    let took = f.pages[0].took.as_secs_f64() / RTT;
     assert!((14.0..24.0).contains(&took), "{took}");
 }

@@ -192,6 +192,17 @@ fn check(s: &Resolved, seed: u64, text: &str) -> Result<(), TestCaseError> {
     let both = run(s, seed, (Digest::default(), Capture::default())).expect("a world");
     prop_assert_eq!(both.digest, digest, "a capture changes the digest of\n{}", text);
 
+    let mut timed = s.clone();
+    timed.record.packet_delay = true;
+    let timed = run(&timed, seed, Digest::default()).expect("a world");
+    prop_assert_eq!(timed.digest, digest, "measured delays change the digest of\n{}", text);
+    let sure = timed.flows.iter().filter(|f| f.packet_delays.is_some() == (f.bytes_acked > 0)).count();
+    let mut untimed = RunResult { digest: None, ..timed };
+    untimed.flows.iter_mut().for_each(|f| f.packet_delays = None);
+    same(&untimed, &bare, "measuring delays", text)?;
+    // A packet may have arrived although none has been acknowledged.
+    prop_assert!(sure > 0 || untimed.flows.iter().all(|f| f.bytes_acked == 0), "no delays in\n{}", text);
+
     let mut slow = s.clone();
     slow.flows.iter_mut().for_each(|f| f.endpoint.header_prediction = false);
     let unpredicted = run(&slow, seed, Digest::default()).expect("a world");

@@ -46,7 +46,7 @@ fn parts(r: &RunResult) -> (&FlowResult, &LinkResult) {
 /// How long the two took, s.
 fn done(flow: &FlowResult) -> f64 {
     assert_eq!(flow.pages.len(), 2);
-    flow.pages.iter().map(|p| p.as_secs_f64()).sum()
+    flow.pages.iter().map(|p| p.took.as_secs_f64()).sum()
 }
 
 /// Each carries 156.25 acknowledgements per second, and every one arrives.

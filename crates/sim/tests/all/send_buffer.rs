@@ -47,7 +47,7 @@ fn a_page_larger_than_the_send_buffer_is_done_when_all_of_it_is() {
     assert_eq!(f.segments_acked, 200.0);
     // 1, 2, 4, then 8 per round trip: 3 + ⌈93 / 8⌉ = 15 round trips.
     for page in &f.pages {
-        let rounds = page.as_secs_f64() / RTT;
+        let rounds = page.took.as_secs_f64() / RTT;
         assert!((15.0..16.0).contains(&rounds), "{rounds}");
     }
 }

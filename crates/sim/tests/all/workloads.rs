@@ -1,6 +1,6 @@
 //! Sources, transfers that arrive at random, and changes during a run.
 
-use skyhaul_base::Duration;
+use skyhaul_base::{Duration, Instant};
 use skyhaul_scenario::Resolved;
 use skyhaul_sim::quantity::FLOW;
 use skyhaul_sim::{FlowResult, RunResult, run};
@@ -183,7 +183,13 @@ stop = "80 s"
         assert_eq!(f.unfinished, []);
         assert!(f.finished.is_some() && f.last_ack.is_some());
         // A handshake, and at least one more round trip.
-        assert!(f.pages.iter().all(|p| *p > Duration::from_secs(1)));
+        assert!(f.pages.iter().all(|p| p.took > Duration::from_secs(1)));
+        // Each has its number, its beginning and its size.
+        let mut rows = f.pages.clone();
+        rows.sort_by_key(|p| p.number);
+        assert!(rows.iter().map(|p| p.number).eq(0..f.transfers));
+        assert!(rows.windows(2).all(|two| two[0].began <= two[1].began));
+        assert_eq!(rows.iter().map(|p| p.bytes).sum::<u64>(), f.bytes_acked);
         assert!(f.page_quantile(0.5) <= f.page_quantile(0.95));
     }
     assert_ne!(r.flows[0].transfers, r.flows[1].transfers);
@@ -211,6 +217,10 @@ app = { kind = "arrivals", rate = "1 /s", size = "100 kB" }
     assert!((f.pages.len() as u64) < f.transfers);
     assert_eq!((f.pages.len() + f.unfinished.len()) as u64, f.transfers);
     assert!(f.bytes_acked > f.pages.len() as u64 * 100_000);
+    for page in f.pages.iter().chain(&f.unfinished) {
+        assert_eq!(page.bytes, 100_000);
+        assert!(page.began + page.took <= Instant::ZERO + r.duration, "{page:?}");
+    }
 }
 
 #[test]
@@ -238,13 +248,14 @@ endpoint = "modern"
 "#,
     );
     let starved = group(&r, "starved");
-    assert_eq!((starved.pages.len(), &*starved.unfinished), (0, &[Duration::from_secs(60)][..]));
+    let started = starved.unfinished.iter().map(|p| p.took).collect::<Vec<_>>();
+    assert_eq!((starved.pages.len(), &*started), (0, &[Duration::from_secs(60)][..]));
     assert!(column(starved, "page_time_mean").is_nan());
     assert_eq!(column(starved, "pages_unfinished"), 1.0);
     assert!((column(starved, "page_time_least") - 60.0).abs() < 1e-9);
     // A page taken back when its flow stops took until the flow was over.
     let stopped = group(&r, "stopped");
-    let took = stopped.unfinished.iter().map(|t| t.as_secs_f64()).collect::<Vec<_>>();
+    let took = stopped.unfinished.iter().map(|t| t.took.as_secs_f64()).collect::<Vec<_>>();
     assert!(stopped.pages.is_empty() && took.len() == 1 && took[0] >= 30.0 && took[0] < 40.0, "{took:?}");
     // Complete ones, and data that are no pages, leave nothing open.
     let small = group(&r, "small");

@@ -53,7 +53,7 @@ pub enum Name {
 
 impl Expr {
     /// Calls `f` with every name.
-    pub(crate) fn names<'a>(&'a self, f: &mut dyn FnMut(&'a Name)) {
+    pub fn names<'a>(&'a self, f: &mut dyn FnMut(&'a Name)) {
         match self {
             Self::Number(_) => {}
             Self::Name(name) => f(name),

@@ -2,6 +2,7 @@
 //!
 //! The same specification serves the report, notebooks, the browser and image files.
 
+mod ellipse;
 mod layout;
 mod overlay;
 mod rate;
@@ -86,6 +87,9 @@ pub struct Row {
     /// The flow, in figures with one curve per flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow: Option<u32>,
+    /// The ellipse around the point, in figures with ellipses. It is not among the data of the point.
+    #[serde(skip)]
+    pub outline: Option<Vec<(f64, f64)>>,
 }
 
 /// Renders a specification to an image: PNG or SVG by the extension of the path.
@@ -156,6 +160,19 @@ pub fn check(file: &StudyFile, metrics: &[PlannedMetric], series: &[String]) -> 
                 let message = "a metric along x has no categories";
                 return Err(file.refuse(&key("x_scale"), message, &["\"linear\"", "\"log\""]));
             }
+        }
+        let plain = figure.x_scale == Scale::Linear && figure.y_scale == Scale::Linear;
+        if figure.band == Band::Ellipse && (figure.x_metric.is_none() || !plain) {
+            let message = "an ellipse is drawn over two metrics on linear scales";
+            return Err(file.refuse(
+                &key("band"),
+                message,
+                &["x_metric = \"metric\"", "\"ci95\"", "\"range\""],
+            ));
+        }
+        if figure.x_reverse && figure.x_metric.is_none() {
+            let message = "only a metric along x can be reversed";
+            return Err(file.refuse(&key("x_reverse"), message, &["x_metric = \"metric\""]));
         }
         match (&figure.time, &figure.x, figure.y.0.is_empty(), figure.quantiles.is_empty()) {
             (Some(_), None, true, true) | (None, Some(_), false, true) | (None, None, true, false) => {}
@@ -329,21 +346,26 @@ impl Draw<'_> {
                     (s, _) => format!("{s}, {title}"),
                 };
                 let i = c[self.extent.x.unwrap_or(0)];
+                let mut outline = None;
                 let (x, left, right) = match x_metric {
                     Some(m) => {
-                        let values = self.results.metric(reading, space.flatten(&c), m);
-                        let e = stats::estimate(values);
+                        let along = self.results.metric(reading, space.flatten(&c), m);
+                        let e = stats::estimate(along);
                         if !e.is_valid() {
                             continue;
                         }
-                        let (left, right) = self.interval(values, &e);
+                        if self.figure.band == Band::Ellipse {
+                            outline = ellipse::outline(along, values);
+                        }
+                        let (left, right) = self.interval(along, &e);
                         (Some(e.mean), left, right)
                     }
                     None if scale == Scale::Category => (None, None, None),
                     None => (x_axis.values[i].number(), None, None),
                 };
                 let (at, reading) = (x_axis.label(i), names[reading].clone());
-                rows.push(Row { x, at, left, right, y: e.mean, low, high, series, reading, flow: None });
+                let flow = None;
+                rows.push(Row { x, at, left, right, y: e.mean, low, high, series, reading, flow, outline });
             }
         }
         let y_title = match &metrics[..] {
@@ -360,7 +382,7 @@ impl Draw<'_> {
         match self.figure.band {
             Band::Ci95 if e.half.is_finite() => (Some(e.low()), Some(e.high())),
             Band::Range => (fold(f64::min), fold(f64::max)),
-            Band::Ci95 | Band::None => (None, None),
+            Band::Ci95 | Band::Ellipse | Band::None => (None, None),
         }
     }
 
@@ -390,6 +412,7 @@ impl Draw<'_> {
                     series,
                     reading,
                     flow: None,
+                    outline: None,
                 });
             }
         }
@@ -450,6 +473,7 @@ impl Draw<'_> {
                     series: label.clone(),
                     reading: names[reading].clone(),
                     flow,
+                    outline: None,
                 };
                 rows.extend(drawn.iter().map(row));
             }

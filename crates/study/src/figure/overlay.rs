@@ -73,6 +73,7 @@ mod tests {
             series: series.into(),
             reading: String::new(),
             flow: Some(0),
+            outline: None,
         };
         let f = overlay("cwnd", "cwnd", ("s", "segments"), vec![row("a", 0.0), row("b", 0.0), row("a", 1.0)]);
         let scale = &f.spec["encoding"]["color"]["scale"];

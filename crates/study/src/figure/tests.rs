@@ -16,6 +16,7 @@ fn row(x: f64, y: f64, series: &str) -> Row {
         series: series.into(),
         reading,
         flow: None,
+        outline: None,
     }
 }
 
@@ -198,6 +199,42 @@ fn a_metric_along_x_has_intervals_too_and_points_that_grow_along_the_axis() {
     // A figure over an axis has none of it.
     let text = spec(&Figure::default(), Scale::Linear, &[row(1.0, 2.0, "Peach")]).to_string();
     assert!(!text.contains("step") && !text.contains("right") && !text.contains("\"size\":{"), "{text}");
+}
+
+#[test]
+fn ellipses_are_closed_lines_with_data_of_their_own_and_x_may_run_backwards() {
+    let axis = || Some("control".to_owned());
+    let figure = Figure {
+        x: axis(),
+        series: axis(),
+        x_metric: Some("delay".into()),
+        band: Band::Ellipse,
+        x_reverse: true,
+        mark: Mark::Point,
+        ..Figure::default()
+    };
+    let at = |x: f64, y: f64, name: &str| Row {
+        at: name.into(),
+        low: None,
+        high: None,
+        outline: ellipse::outline(&[x - 1.0, x + 1.0, x], &[y, y + 2.0, y - 2.0]),
+        ..row(x, y, name)
+    };
+    let s = spec(&figure, Scale::Linear, &[at(48.0, 9.0, "Peach"), at(12.0, 7.0, "SACK")]);
+    let layers = s["layer"].as_array().expect("layers");
+    let outlines: Vec<_> = layers.iter().filter(|l| l["mark"]["interpolate"] == "linear-closed").collect();
+    assert_eq!(outlines.len(), 2);
+    for layer in outlines {
+        let corners = layer["data"]["values"].as_array().expect("corners");
+        let of = |name: &str| corners.iter().filter(|c| c["curve"] == name).count();
+        assert_eq!((of("Peach"), of("SACK"), corners.len()), (64, 64, 128));
+        assert_eq!(layer["encoding"]["order"]["field"], "corner");
+        assert_eq!(layer["encoding"]["x"]["scale"]["reverse"], true);
+    }
+    // The points carry no outline, and one size: colour and shape tell them apart.
+    assert!(!s["data"].to_string().contains("outline"));
+    let point = layers.iter().find(|l| l["mark"]["type"] == "point").expect("points");
+    assert!(point["encoding"].get("size").is_none());
 }
 
 #[test]

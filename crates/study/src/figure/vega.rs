@@ -69,7 +69,7 @@ impl Spec<'_> {
                 "encoding": { "x": at(&x, zero * SQRT_10) },
             }));
         }
-        for mut layer in self.band().into_iter().chain(self.lines()) {
+        for mut layer in self.ellipses().into_iter().chain(self.band()).chain(self.lines()) {
             if layer["encoding"].get("x").is_none() {
                 layer["encoding"]["x"] = x.clone();
             }
@@ -176,6 +176,9 @@ impl Spec<'_> {
             if let Some(only) = xs.next().filter(|only| xs.all(|x| x == *only)) {
                 x["axis"] = json!({ "values": [only], "format": ".5~g" });
             }
+        }
+        if self.figure.x_reverse {
+            scale.insert("reverse".into(), json!(true));
         }
         x["scale"] = Value::Object(scale);
         x
@@ -293,6 +296,41 @@ impl Spec<'_> {
         self.figure.x_range.is_some() || self.figure.y_range.is_some()
     }
 
+    /// The ellipses around the points: an area and its outline.
+    fn ellipses(&self) -> Vec<Value> {
+        let outlined = self.rows.iter().filter_map(|row| Some((row, row.outline.as_ref()?)));
+        let corners = outlined.flat_map(|(row, outline)| {
+            outline.iter().enumerate().map(|(corner, (x, y))| {
+                json!({
+                    "x": x, "y": y, "corner": corner, "curve": self.curve(row), "at": row.at, "reading": row.reading,
+                })
+            })
+        });
+        let corners: Vec<Value> = corners.collect();
+        if corners.is_empty() {
+            return Vec::new();
+        }
+        let mut detail = self.detail();
+        if let Some(fields) = detail.as_array_mut() {
+            fields.push(json!({ "field": "at" }));
+        }
+        let layer = |mark: Value| {
+            json!({
+                "data": { "values": corners }, "mark": mark,
+                "encoding": {
+                    "color": self.color(), "detail": detail, "order": { "field": "corner", "type": "quantitative" },
+                },
+            })
+        };
+        let closed = |filled: bool, opacity: f64| {
+            json!({
+                "type": "line", "interpolate": "linear-closed", "filled": filled, "opacity": opacity, "strokeWidth": 1.2,
+                "clip": self.clip(),
+            })
+        };
+        vec![layer(closed(true, 0.15)), layer(closed(false, 1.0))]
+    }
+
     /// The intervals of the values: an area along lines, and bars.
     fn band(&self) -> Vec<Value> {
         let has_interval = self.rows.iter().any(|r| r.low.zip(r.high).is_some_and(|(l, h)| h > l));
@@ -358,7 +396,10 @@ impl Spec<'_> {
         point.insert("shape".into(), self.shape());
         if self.points.is_some() {
             line.insert("order".into(), json!({ "field": "step", "type": "quantitative" }));
-            point.insert("size".into(), self.size());
+            // Colour and shape tell the values of an axis apart that is the series too.
+            if self.figure.series.is_none() || self.figure.series != self.figure.x {
+                point.insert("size".into(), self.size());
+            }
         }
         let each_flow = self.figure.time.as_ref().is_some_and(|t| t.each_flow);
         let (width, opacity) = if each_flow { (1.0, 0.6) } else { (2.0, 1.0) };
@@ -372,7 +413,9 @@ impl Spec<'_> {
         if uses_dash_field {
             line["transform"] = json!([{ "calculate": "datum.curve", "as": "dash" }]);
         }
-        let mut point = json!({ "mark": { "type": "point", "filled": true, "size": 55, "opacity": 1 }, "encoding": point });
+        // A point leaves its ellipse visible.
+        let size = if self.figure.band == Band::Ellipse { 25 } else { 55 };
+        let mut point = json!({ "mark": { "type": "point", "filled": true, "size": size, "opacity": 1 }, "encoding": point });
         if let Some([from, to]) = self.figure.y_range {
             // Points outside are filtered, not clipped, so that points on the edge are whole.
             point["transform"] = json!([{ "filter": { "field": "y", "range": [from, to] } }]);
@@ -449,7 +492,7 @@ impl Spec<'_> {
             );
         }
         fields.push(json!({ "field": "y", "type": "quantitative", "title": self.y_title, "format": ".5~g" }));
-        if self.figure.band != Band::None && self.figure.time.is_none() {
+        if matches!(self.figure.band, Band::Ci95 | Band::Range) && self.figure.time.is_none() {
             fields.push(json!({ "field": "low", "type": "quantitative", "title": "from", "format": ".5~g" }));
             fields.push(json!({ "field": "high", "type": "quantitative", "title": "to", "format": ".5~g" }));
         }

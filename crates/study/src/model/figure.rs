@@ -58,6 +58,9 @@ pub struct Figure {
     /// Range along x.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x_range: Option<[f64; 2]>,
+    /// With a metric along x: larger values are further left, so that better is up and to the right where the metric is a delay.
+    #[serde(default)]
+    pub x_reverse: bool,
     /// Range along y.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub y_range: Option<[f64; 2]>,
@@ -156,6 +159,8 @@ pub enum Band {
     None,
     /// Smallest to largest over the seeds.
     Range,
+    /// With a metric along x: ellipse of one standard deviation over the seeds, from the covariance of both metrics.
+    Ellipse,
 }
 
 /// Scale of an axis.

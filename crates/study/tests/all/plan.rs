@@ -83,6 +83,18 @@ fn what_names_nothing_is_refused_with_file_line_key_and_choice() {
             ["figure[0].y_scale", "no categories", "\"log\""],
         ),
         (
+            "y = \"goodput\"",
+            "y = \"goodput\"\nband = \"ellipse\"",
+            "band",
+            ["figure[0].band", "two metrics on linear scales", "x_metric"],
+        ),
+        (
+            "y = \"goodput\"",
+            "y = \"goodput\"\nx_reverse = true",
+            "x_reverse",
+            ["figure[0].x_reverse", "only a metric along x", "x_metric"],
+        ),
+        (
             "values = [0, 1e-3, 0.01]",
             "values = [0, 1e-3, 0.01, -1]",
             "x_scale",

@@ -75,6 +75,7 @@ fn rows(ran: &Ran, y: impl Fn(&Point) -> Option<f64>) -> Vec<Row> {
             series: ran.entries[e].label.clone(),
             reading: String::new(),
             flow: Some(s.flow),
+            outline: None,
         })
     };
     points.filter_map(row).collect()

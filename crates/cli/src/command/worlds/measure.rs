@@ -159,9 +159,10 @@ fn of_groups(groups: Vec<Group>, doubts: Vec<String>, samples: Vec<Point>) -> Ru
 pub(super) fn simulate(case: &Case, seed: u64) -> Result<RunMeasures, Stop> {
     let mut scenario = case.scenario.clone();
     let sample = scenario.record.sample.unwrap_or(Duration::from_millis(100));
-    scenario.record = Record { sample: Some(sample), series: vec![Series::Acked, Series::Cwnd] };
+    scenario.record =
+        Record { sample: Some(sample), series: vec![Series::Acked, Series::Cwnd], ..Record::default() };
     let case = Case { scenario, seed, choice: case.choice.clone() };
-    let r = whole(&case, &Controls::default(), &Runs::new())?;
+    let r = whole(&case, &Controls::default(), &Runs::new(std::slice::from_ref(&case)))?;
     // The segment size of each flow, if it is TCP.
     let segments: Vec<Option<f64>> = case
         .scenario
@@ -192,7 +193,7 @@ pub(super) fn simulate(case: &Case, seed: u64) -> Result<RunMeasures, Stop> {
         retransmissions: f.retransmissions,
         timeouts: Some(f.timeouts),
         probes: (f.probes_sent, f.probes_answered),
-        pages: seconds(&f.pages),
+        pages: f.pages.iter().map(|p| p.took.as_secs_f64()).collect(),
         transfers: f.transfers,
         datagrams: f
             .datagrams

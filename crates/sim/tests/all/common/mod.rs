@@ -61,7 +61,7 @@ pub fn scenario(seconds: f64, links: Vec<Link>, flows: Vec<FlowGroup>) -> Resolv
         flows,
         gateways: Vec::new(),
         gateway_events: Vec::new(),
-        record: Record { sample: None, series: Vec::new() },
+        record: Record::default(),
         events: Vec::new(),
     }
 }
