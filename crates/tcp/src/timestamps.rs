@@ -53,8 +53,8 @@ impl Timestamps {
         // 0 means that the peer has not seen a timestamp yet. A difference of 2^31 ticks or more is an echo from the future.
         (echo != 0 && ticks < 1 << 31).then(|| self.tick.span() * u64::from(ticks))
     }
-    /// PAWS, then the RTT. `exempt` segments skip PAWS: resets, and segments after a pause in which the clock may have wrapped
-    /// (RFC 7323 §5.5).
+    /// PAWS, then the RTT. `exempt` segments skip PAWS: resets, answers to probes, and segments after a pause in which the clock may
+    /// have wrapped (RFC 7323 §5.5).
     pub(crate) fn check(
         &self,
         now: Instant,

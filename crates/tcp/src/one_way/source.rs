@@ -122,7 +122,8 @@ impl<S: Store> Source<S> {
         }
         let mut echo = None;
         if let Some(stamps) = &self.stamps {
-            match stamps.check(now, head.ts(), false) {
+            // Later acknowledgements may overtake an answer of low priority.
+            match stamps.check(now, head.ts(), head.mark().is_answer()) {
                 Ok(rtt) => echo = rtt,
                 Err(old) => {
                     self.exception().acks_due += 1;
@@ -160,7 +161,9 @@ impl<S: Store> Source<S> {
             ratio.acknowledged(&self.sender.ack_sample(una, repairing, marked));
         }
         if let (Some(stamps), Some((val, _))) = (&mut self.stamps, head.ts()) {
-            stamps.recent = val;
+            if !(head.mark().is_answer() && stamps.is_old(val)) {
+                stamps.recent = val;
+            }
         }
         Ok(())
     }

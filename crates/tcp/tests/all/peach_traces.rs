@@ -79,6 +79,29 @@ fn t1_the_window_opens_by_one_each_tau_and_is_full_at_126_tau() {
     assert_eq!(p.conn(Side::Client).counters().probes_answered, 63);
 }
 
+#[test]
+fn answers_that_acknowledgements_overtake_count_in_spite_of_their_timestamps() {
+    for handshake in [Handshake::Modelled, Handshake::Skipped(Some(Duration::from_secs(1)))] {
+        let rules = Rules::NS2_2001;
+        let config = Config { rules, receive_buffer: 64 * 960, timestamps: true, ..Config::rfc() };
+        let mut setup =
+            Setup::new(config, &Control::by_name("peach").expect("known"), Duration::from_millis(500));
+        setup.handshake = handshake;
+        let mut p: Pair<Counted> = setup.build();
+        p.send(Side::Client, 2000 * 960, false);
+        p.faults(Side::Client, |d| if d.data_index == 400 { Verdict::Lose } else { Verdict::Deliver });
+        // In the return queue every answer waits for a while: acknowledgements with newer timestamps pass it.
+        p.faults(Side::Server, |d| match d.segment.mark.is_answer() {
+            true => Verdict::Late(Duration::from_millis(80)),
+            false => Verdict::Deliver,
+        });
+        p.run_until(secs(20.0));
+        let c = p.conn(Side::Client).counters();
+        assert!(c.probes_sent > 30, "{handshake:?}: {c:?}");
+        assert_eq!(c.probes_answered, c.probes_sent, "{handshake:?}");
+    }
+}
+
 // ----- T2, T3 -----------------------------------------------------------------------------------------------
 
 #[derive(Clone, Copy)]
