@@ -195,7 +195,10 @@ impl Truth {
             let (packet, generation) = (parcel.packet(), parcel.generation());
             known.counts[cause as usize] += 1;
             let loss = Loss { seq: packet.seq, size: parcel.size(), generation, cause };
-            known.losses.push(loss);
+            // The senders of other packets ask for no cause.
+            if parcel.is_segment() {
+                known.losses.push(loss);
+            }
             if let Some(news) = &mut known.news {
                 news.push(loss);
             }
@@ -291,5 +294,25 @@ impl Truth {
                 news.clear();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::parcel::{Bodies, Content, Label, Packet};
+    use skyhaul_apps::Datagram;
+    use skyhaul_base::Instant;
+    use skyhaul_tcp::{Flags, Head, Seq};
+
+    #[test]
+    fn only_losses_that_a_sender_may_judge_are_kept() {
+        let (mut truth, mut bodies) = (Truth::new(1), Bodies::default());
+        let label = Label { flow: 0, generation: 0, hop: 0, backward: false, header: 40 };
+        let datagram = Packet::Datagram(Datagram { number: 1, sent_at: Instant::ZERO, len: 500 });
+        let segment = Head::new(Seq(1), Seq(1), 500, 0, Flags::ACK);
+        truth.lost(datagram.pack(label, &mut bodies, false), LossCause::Full);
+        truth.lost((segment, None).pack(label, &mut bodies, false), LossCause::Full);
+        assert_eq!(truth.losses(0).map(|k| (k.losses.len(), k.counts.iter().sum())), Some((1, 2_u64)));
     }
 }

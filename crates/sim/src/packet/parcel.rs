@@ -404,6 +404,10 @@ impl Parcel {
     pub(crate) fn is_bare(self) -> bool {
         self.rest & BARE != 0
     }
+    /// Whether it is a TCP segment other than a connection's first: only these have ACK.
+    pub(crate) fn is_segment(self) -> bool {
+        Flags::from_bits(((self.rest & FLAG_BITS) >> FLAGS_SHIFT) as u8).has(Flags::ACK)
+    }
     /// Whether it has SYN or RST.
     pub(crate) fn opens_or_resets(self) -> bool {
         let flags = Flags::from_bits(((self.rest & FLAG_BITS) >> FLAGS_SHIFT) as u8);
