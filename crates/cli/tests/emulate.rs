@@ -172,7 +172,7 @@ fn wrong_input_is_refused_in_one_line() {
     let path = path.to_str().expect("UTF-8");
     for (args, words) in [
         (&["--flow", "nope", "--", "true"][..], &["--flow", "nope", "bulk, other"][..]),
-        (&["--ns-client", "no-such-namespace"], &["no-such-namespace", "ip netns add"]),
+        (&["--ns-client", "no-such-namespace"], &["no-such-namespace", "ip netns list"]),
         (&[], &["nothing to connect", "-- CMD"]),
         (
             &["--interfaces", "sky1", "much-too-long-a-name"],

@@ -228,7 +228,7 @@ fn datagrams_that_need_fragments_are_refused_in_words() {
     control.say(&json!({ "udp": true, "len": 8192 }));
     let mut answer = Vec::new();
     control.0.read_to_end(&mut answer).expect("a FIN");
-    assert_eq!(answer, [254, 0, 0, 0, 116, 0, 0, 0, 0]);
+    assert_eq!(answer, [254, 0, 0, 0, 114, 0, 0, 0, 0]);
     drop(control);
     let (_, errors) = ended(child, out);
     assert_eq!(
