@@ -564,15 +564,18 @@ fn status(args: &GatewayStatusArgs) -> Result<(), Stop> {
     if args.check && !status.works() { Err(Stop::Status(1)) } else { Ok(()) }
 }
 
-/// Several gateways, in a line each; connections are not listed.
+/// Several gateways, in a line each; with `--flows` also the status of each with its connections.
 fn list_all(args: &GatewayStatusArgs, all: impl Iterator<Item = Target>) -> Result<(), Stop> {
-    let mut values = Vec::new();
+    let (mut values, mut pages) = (Vec::new(), String::new());
     let mut works = true;
     let mut table = Grid::new(&["gateway", "process", "up s", "open", "new connections"]).left(0).left(4);
     for of in all {
-        let v = of.ask_json("status")?;
+        let v = of.ask_json(if args.flows { "list" } else { "status" })?;
         let s: Status = of.parse(v.clone())?;
         works &= s.works();
+        if args.flows {
+            pages += &format!("\n{}", page(&s));
+        }
         let new = match (s.admits, s.works()) {
             (false, _) => "FORWARDED unsplit",
             (true, false) => "split, not known to work",
@@ -582,7 +585,7 @@ fn list_all(args: &GatewayStatusArgs, all: impl Iterator<Item = Target>) -> Resu
         table.row(vec![s.name, s.pid.to_string(), up, open, new.into()]);
         values.push(v);
     }
-    print(&if args.json { format!("{:#}\n", Value::Array(values)) } else { table.lines(0) })?;
+    print(&if args.json { format!("{:#}\n", Value::Array(values)) } else { table.lines(0) + &pages })?;
     if args.check && !works { Err(Stop::Status(1)) } else { Ok(()) }
 }
 

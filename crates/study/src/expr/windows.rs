@@ -13,6 +13,14 @@ fn growth(curves: &[&Sampled], from: f64, to: f64) -> f64 {
     curves.iter().map(|c| at(c, to) - at(c, from)).sum()
 }
 
+/// The most intervals of [`variation`]: samples of a run are far fewer.
+const MOST_INTERVALS: f64 = 1e6;
+
+/// Whether a window of this length can be asked for from `from` on, in curves that end at `end`.
+fn makes_sense(from: f64, window: f64, end: f64, others: &[f64]) -> bool {
+    window > 0.0 && from <= end && !others.iter().any(|v| v.is_nan())
+}
+
 /// Times at which a window may begin: those of the samples from `from` on from which a whole window lies in the run;
 /// and the end of the run.
 fn begins(curves: &[&Sampled], from: f64, window: f64) -> (Vec<f64>, f64) {
@@ -23,12 +31,15 @@ fn begins(curves: &[&Sampled], from: f64, window: f64) -> (Vec<f64>, f64) {
 }
 
 /// The time from `from` until the share of `part` in `whole` has settled: in every window that begins later it is
-/// from `low` to `high`. NaN without curves.
+/// from `low` to `high`. NaN without curves, without a window, if `from` is after the end, and if a bound is NaN.
 ///
 /// RFC 5166 §2.3.3: the delta-fair convergence time of Bansal, Balakrishnan, Floyd, Shenker 2001 (two flows go from
 /// shares of 100/101 and 1/101 of the link to (1 + δ)/2 and (1 − δ)/2), here of a flow that stays there.
 pub(super) fn settle(part: &[&Sampled], whole: &[&Sampled], [from, window, low, high]: [f64; 4]) -> f64 {
     let (times, end) = begins(whole, from, window);
+    if !makes_sense(from, window, end, &[low, high]) {
+        return f64::NAN;
+    }
     let fair = |t: f64| {
         let share = growth(part, t, t + window) / growth(whole, t, t + window);
         (low..=high).contains(&share)
@@ -38,20 +49,24 @@ pub(super) fn settle(part: &[&Sampled], whole: &[&Sampled], [from, window, low, 
 }
 
 /// The time from `from` until the curves together grow by `level` a second over a window that begins then. NaN
-/// without curves.
+/// as for [`settle`].
 pub(super) fn regain(curves: &[&Sampled], [from, window, level]: [f64; 3]) -> f64 {
     let (times, end) = begins(curves, from, window);
+    if !makes_sense(from, window, end, &[level]) {
+        return f64::NAN;
+    }
     let enough = |t: &f64| growth(curves, *t, *t + window) >= level * window;
     times.into_iter().find(enough).unwrap_or(end) - from
 }
 
 /// Coefficient of variation of the growth in intervals of `step` between `from` and `to` (RFC 5166 §2.2.2); NaN of
-/// fewer than two intervals, or without growth.
+/// fewer than two intervals or more than a million, or without growth.
 pub(super) fn variation(curve: &Sampled, from: f64, to: f64, step: f64) -> f64 {
-    let n = ((to - from) / step + 1e-9).max(0.0) as usize;
-    if n < 2 || !step.is_finite() || step <= 0.0 {
+    let n = (to - from) / step + 1e-9;
+    if !(2.0..=MOST_INTERVALS).contains(&n) || step <= 0.0 {
         return f64::NAN;
     }
+    let n = n as usize;
     let edge = |i: usize| from + step * i as f64;
     let parts: Vec<f64> = (0..n).map(|i| growth(&[curve], edge(i), edge(i + 1))).collect();
     stats::deviation(&parts) / stats::mean(&parts)
@@ -89,6 +104,13 @@ mod tests {
         assert_eq!(settle(&[&late], &both, [3.0, 20.0, 0.0, 1.0]), 7.0);
         assert_eq!(settle(&[&first], &both, [0.0, 1.0, 0.0, 1.0]), 0.0);
         assert!(settle(&[], &[], [0.0, 1.0, 0.0, 1.0]).is_nan());
+        // After the end, without a window, without a bound.
+        for [from, window, low] in
+            [[20.0, 1.0, 0.2], [3.0, 0.0, 0.2], [3.0, 1.0, f64::NAN], [f64::NAN, 1.0, 0.2]]
+        {
+            assert!(settle(&[&late], &both, [from, window, low, 0.8]).is_nan(), "{from} {window} {low}");
+            assert!(regain(&both, [from, window, low]).is_nan(), "{from} {window} {low}");
+        }
     }
 
     #[test]
@@ -114,7 +136,9 @@ mod tests {
         let c = grows(&[4.0, 8.0, 4.0, 8.0]);
         assert!((variation(&c, 0.0, 4.0, 1.0) - (16.0f64 / 3.0).sqrt() / 6.0).abs() < 1e-12);
         assert_eq!(variation(&c, 0.0, 4.0, 2.0), 0.0);
-        for (from, to, step) in [(0.0, 1.0, 1.0), (0.0, 4.0, 0.0), (4.0, 0.0, 1.0), (0.0, 4.0, f64::NAN)] {
+        let bad = [(0.0, 1.0, 1.0), (0.0, 4.0, 0.0), (4.0, 0.0, 1.0), (0.0, 4.0, f64::NAN), (4.0, 0.0, -1.0)];
+        let without_end = [(0.0, f64::INFINITY, 1.0), (0.0, 4.0, 1e-12), (f64::NEG_INFINITY, 4.0, 1.0)];
+        for (from, to, step) in bad.into_iter().chain(without_end) {
             assert!(variation(&c, from, to, step).is_nan(), "{from} {to} {step}");
         }
     }
