@@ -1,22 +1,23 @@
 //! BBR, version 1.
 //!
-//! *Idea*: keep a model of the path instead of reacting to loss. The maximum delivery rate of the last ten rounds
-//! estimates the bottleneck rate, and the minimum RTT of the last ten seconds estimates the RTT of the empty path;
+//! *Idea*: keep a model of the path instead of reacting to loss. The maximum delivery rate of the current round and
+//! the ten before it estimates the bottleneck rate, and the minimum RTT of the last ten seconds estimates the RTT of the empty path;
 //! their product is the target for data in flight. Startup paces at 2/ln 2 times the rate until the rate stops growing,
 //! and drain removes the queue that startup built. Then a cycle of pacing gains probes for more rate (5/4) and drains
-//! the resulting queue (3/4). If no RTT sample has matched the minimum for ten seconds, the window drops briefly to
-//! four segments, so that the RTT of the empty path can be measured again. *Sources*: Cardwell, Cheng, Gunn, Yeganeh,
+//! the resulting queue (3/4). If no RTT sample below the minimum has arrived for ten seconds, the window drops
+//! briefly to four segments, so that the RTT of the empty path can be measured again. *Sources*: Cardwell, Cheng, Gunn, Yeganeh,
 //! Jacobson, "BBR: congestion-based congestion control", ACM Queue 14(5), 2016;
 //! draft-cardwell-iccrg-bbr-congestion-control-00 (2017); Linux's `tcp_bbr` for what the draft leaves open (packet
-//! conservation, the estimate of a policed rate). Linux's allowance for aggregated acknowledgements (2019) is an
+//! conservation, the estimate of a policed rate), for the pacing margin, and for the rule that only a smaller RTT sample
+//! renews the minimum. Linux's allowance for aggregated acknowledgements (2019) is an
 //! option, off by default as in the draft; its rounding of windows to even numbers is not implemented.
 //!
 //! ```text
 //!             rate grew < 25 % in 3 rounds        in flight <= BDP
 //!   Startup ------------------------------> Drain -----------------> ProbeBw
-//!      ^                                                              |   ^
-//!      |   pipe never filled                    least RTT 10 s old    v   |
-//!      +------------------------------------------------------------ ProbeRtt
+//!
+//!   any state -> ProbeRtt, once the minimum RTT is 10 s old;
+//!   ProbeRtt -> ProbeBw if the pipe was filled, otherwise -> Startup
 //! ```
 
 use crate::action::{Policy, RecoveryMode, Window};
@@ -103,8 +104,9 @@ const PACING_MARGIN: f64 = 0.99;
 const BW_ROUNDS: usize = 10;
 /// Minimum window: keeps a receiver with delayed acknowledgements going.
 const MIN_WINDOW: f64 = 4.0;
-/// Growth of the rate that counts, and the rounds without it that mean "full".
+/// Factor by which the rate must grow in a round to count as growth.
 const FULL_BW_GROWTH: f64 = 1.25;
+/// Rounds in a row without such growth after which the pipe counts as full.
 const FULL_BW_ROUNDS: u32 = 3;
 /// RTT assumed for the first pacing rate if none is known.
 const NOMINAL_RTT: Duration = Duration::from_millis(1);
@@ -130,7 +132,8 @@ impl TimedRound {
     fn begin(path: &Path) -> Self {
         Self { delivered: path.delivered, round: path.round }
     }
-    /// Whether data sent after the start was delivered. Without samples, two rounds of the sender contain one.
+    /// Whether data sent after the start was delivered. Without rate samples: after two rounds
+    /// of the sender, at least one full round has passed since the start.
     fn over(&self, path: &Path, ack: &Ack) -> bool {
         ack.rate.is_some_and(|r| r.prior_delivered >= self.delivered) || path.round >= self.round + 2
     }
@@ -163,7 +166,7 @@ pub struct Bbr {
     cycle_index: usize,
     cycle_stamp: Instant,
 
-    /// When the window has been small for long enough; `None` until it is small.
+    /// Earliest end of `ProbeRtt`, and the round that must also be over; `None` until data in flight is small.
     probe_rtt_done_stamp: Option<(Instant, TimedRound)>,
     /// Data held back while the window was cut to measure the RTT.
     held_back: HeldBack,
@@ -235,11 +238,12 @@ impl Bbr {
         self.rules.initial_window.segments(path.smss).max(1.0)
     }
 
-    /// Segments in flight at `gain` times the bandwidth-delay product of rate `bw`.
+    /// Segments in flight at `gain` times the bandwidth-delay product of rate `bw`, and three send quanta; the initial window
+    /// before the first RTT sample.
     fn inflight(&self, path: &Path, bw: f64, gain: f64) -> f64 {
         let Some(rtt) = self.min_rtt else { return self.initial_window(path) };
         let segment = f64::from(path.smss) * 8.0;
-        // Three send quanta (draft §4.2.2): data held back by hosts on the way out and in.
+        // The send quantum, in segments. Three are added, since offload at sender and receiver holds data back.
         let quantum = match self.pacing_rate.unwrap_or(0.0) {
             r if r < 1.2e6 => 1.0,
             r if r < 24e6 => 2.0,
