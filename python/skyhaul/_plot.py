@@ -104,7 +104,7 @@ class Plots:
         encoding = {
             "x": {"field": "start", "type": "quantitative", "title": "Start (s)"},
             "y": {"field": "took", "type": "quantitative", "title": "Completion time (s)"},
-            "color": _nominal("curve", groups, PALETTE, len(groups) > 1),
+            "color": _nominal("curve", groups, PALETTE, {} if len(groups) > 1 else None),
             "shape": {
                 "field": "state",
                 "type": "nominal",
@@ -141,8 +141,8 @@ class Plots:
                 "title": "Share complete",
                 "scale": {"domain": [0, 1]},
             },
-            "color": _nominal("curve", groups, PALETTE, len(groups) > 1),
-            "strokeDash": _nominal("curve", groups, DASHES, len(groups) > 1),
+            "color": _nominal("curve", groups, PALETTE, {} if len(groups) > 1 else None),
+            "strokeDash": _nominal("curve", groups, DASHES, {} if len(groups) > 1 else None),
         }
         mark = {"type": "line", "strokeWidth": 2, "interpolate": "step-after"}
         return Figure("completion-cdf", *self._drawn(title, values, mark, encoding))
@@ -255,13 +255,7 @@ def _thin(samples: list[Sample]) -> list[Sample]:
 
 def _spec(curves: dict[str, list[Sample]], title: str, y_title: str, steps: bool) -> dict[str, Any]:
     names = list(curves)
-    colors = [PALETTE[i % len(PALETTE)] for i in range(len(names))]
-    dashes = [DASHES[i % len(DASHES)] for i in range(len(names))]
     legend = {"symbolStrokeWidth": 2, "columns": 1 + len(names) // 20} if len(names) > 1 else None
-
-    def by_curve(values: list[Any]) -> dict[str, Any]:
-        scale = {"domain": names, "range": values}
-        return {"field": "curve", "type": "nominal", "title": None, "scale": scale, "legend": legend}
 
     return {
         **_frame(title),
@@ -278,8 +272,8 @@ def _spec(curves: dict[str, list[Sample]], title: str, y_title: str, steps: bool
         "encoding": {
             "x": {"field": "time", "type": "quantitative", "title": "Time (s)", "scale": {"nice": False}},
             "y": {"field": "value", "type": "quantitative", "title": y_title},
-            "color": by_curve(colors),
-            "strokeDash": by_curve(dashes),
+            "color": _nominal("curve", names, PALETTE, legend),
+            "strokeDash": _nominal("curve", names, DASHES, legend),
             "tooltip": [
                 {"field": "curve", "title": "of"},
                 {"field": "time", "type": "quantitative", "title": "Time (s)", "format": ".4~g"},
@@ -289,16 +283,12 @@ def _spec(curves: dict[str, list[Sample]], title: str, y_title: str, steps: bool
     }
 
 
-def _nominal(field: str, names: list[str], values: list[Any], legend: bool) -> dict[str, Any]:
+def _nominal(
+    field: str, names: list[str], values: list[Any], legend: dict[str, Any] | None
+) -> dict[str, Any]:
     """A channel whose values repeat over the names of a field."""
     scale = {"domain": names, "range": [values[i % len(values)] for i in range(len(names))]}
-    return {
-        "field": field,
-        "type": "nominal",
-        "title": None,
-        "scale": scale,
-        "legend": {} if legend else None,
-    }
+    return {"field": field, "type": "nominal", "title": None, "scale": scale, "legend": legend}
 
 
 def _frame(title: str) -> dict[str, Any]:

@@ -343,7 +343,7 @@ const SWEEP_EXAMPLES: &str = "Examples:
 
 #[derive(Args, Debug)]
 pub(crate) struct SweepArgs {
-    // A --set whose values are separated by commas varies, the others are settings.
+    // A key that --set gives several values, separated by commas, varies; a key with one value is a setting.
     #[command(flatten)]
     pub(crate) scenario: Scenario,
     /// What to measure, as in studies: EXPRESSION or NAME=EXPRESSION; may be repeated [default: sum(flow.goodput)].
@@ -358,18 +358,25 @@ pub(crate) struct SweepArgs {
     /// Largest number of runs [default: 200000].
     #[arg(long, value_name = "N")]
     pub(crate) max_cells: Option<u64>,
-    /// Number of concurrent runs; by default one per processor.
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) jobs: Option<u16>,
+    #[command(flatten)]
+    pub(crate) cells: CellArgs,
     /// Folder for the results, figures and a page.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Cache of finished runs; by default $SKYHAUL_CACHE, or skyhaul in the user's cache folder.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) cache: Option<PathBuf>,
     /// Print a row per run as CSV: the values, the seed, the metrics.
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
+}
+
+/// The options of all commands that run the cells of studies: how many at once, and where finished ones are kept.
+#[derive(Args, Debug)]
+pub(crate) struct CellArgs {
+    /// Number of concurrent runs; by default one per processor.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: Option<u16>,
+    /// Cache of finished cells; by default $SKYHAUL_CACHE, or skyhaul in the user's cache folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -413,15 +420,11 @@ pub(crate) struct StudyArgs {
     /// Largest number of cells, instead of the study's limit.
     #[arg(long, value_name = "N")]
     pub(crate) max_cells: Option<u64>,
-    /// Number of concurrent runs; by default one per processor.
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) jobs: Option<u16>,
+    #[command(flatten)]
+    pub(crate) cells: CellArgs,
     /// Folder for the results and the report.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Cache of finished cells; by default $SKYHAUL_CACHE, or skyhaul in the user's cache folder.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) cache: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -490,16 +493,12 @@ pub(crate) struct BatchArgs {
     /// Number of seeds, instead of each study's.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) seeds: Option<u32>,
-    /// Number of concurrent runs; by default one per processor.
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) jobs: Option<u16>,
+    #[command(flatten)]
+    pub(crate) cells: CellArgs,
     /// Folder for the report and the results; by default results/reproduce, results/evaluate-CONTROL, or results/evaluate-all,
     /// with the suffix -quick in the quick profile.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Cache of finished cells; by default $SKYHAUL_CACHE, or skyhaul in the user's cache folder.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) cache: Option<PathBuf>,
     /// Exit with status 1 unless all claims hold (evaluate: all requirements are met), 2 if a claim could not be evaluated.
     #[arg(long)]
     pub(crate) check: bool,

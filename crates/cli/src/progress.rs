@@ -28,14 +28,18 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Shows several runs, or a single one with its simulated time.
-    pub(crate) fn new(cases: &[Case]) -> Self {
+    /// Shows how many runs are done.
+    pub(crate) fn new() -> Self {
         interrupt::listen();
+        Self { bar: progress(0), duration: None, watch: Stopwatch::start() }
+    }
+    /// As [`Self::new`], and the simulated time of a single run.
+    pub(crate) fn of(cases: &[Case]) -> Self {
         let duration = match cases {
             [one] => Some(one.scenario.duration.as_secs_f64()),
             _ => None,
         };
-        Self { bar: progress(0), duration, watch: Stopwatch::start() }
+        Self { duration, ..Self::new() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! `run --pcap`: the file against the run that made it, read by independent parsers.
 
 use pcap_file::pcapng::{Block, PcapNgReader, blocks::enhanced_packet::EnhancedPacketOption};
-use skyhaul_testkit::need;
+use skyhaul_testkit::{need, tshark};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -198,13 +198,7 @@ fn wireshark_finds_nothing_wrong_and_as_many_retransmissions() {
         &folder,
         &["--set", "flows.bulk.cc=newreno", "--set", "flows.bulk.count=1", "--pcap-snaplen", "65535"],
     );
-    let count = |filter: &str| {
-        let args =
-            ["-r", "t.pcapng", "-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", "-Y", filter];
-        let out = Command::new("tshark").args(args).current_dir(&folder).output().expect("tshark runs");
-        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-        String::from_utf8_lossy(&out.stdout).lines().count() as u64
-    };
+    let count = |filter: &str| tshark::count(&folder.join("t.pcapng"), filter);
     assert_eq!(count("_ws.malformed or tcp.checksum.status != 1 or ip.checksum.status != 1"), 0);
     assert_eq!(
         count("tcp.analysis.retransmission or tcp.analysis.out_of_order"),

@@ -5,7 +5,7 @@ use crate::error::LabError;
 use crate::studies;
 use skyhaul_sim::quantity::{FLOW, LINK, RUN, Unit};
 use skyhaul_study::StudyError;
-use skyhaul_study::expr::{self, Name};
+use skyhaul_study::expr::{Name, names_in};
 use skyhaul_study::model::StudyFile;
 use skyhaul_study::plan::Plan;
 use std::path::Path;
@@ -46,7 +46,7 @@ pub struct SweepAxis {
 }
 
 /// The sweep of `skyhaul sweep`, and the other settings of its scenario. A key of `sets` with values separated by commas
-/// varies, one with a single value is a setting. The scenario is resolved with each value, so that an error in it is the one
+/// varies, a key with a single value is a setting. The scenario is resolved with each value, so that an error in it is the one
 /// of `skyhaul run`.
 ///
 /// # Errors
@@ -226,8 +226,8 @@ impl Sweep {
         self.axes.iter().zip(&all).map(name).collect()
     }
 
-    /// The figures of a metric over the first key with numbers, with a curve per value of the next: one for each combination
-    /// of the others.
+    /// The figures of a metric over the first key with numbers, with a curve per value of the next key: one figure for each
+    /// combination of the values of the other keys.
     fn figures(&self, metric: &str, names: &[String]) -> Vec<Value> {
         let x = self.axes.iter().position(|a| a.numbers().is_some()).unwrap_or(0);
         let others: Vec<usize> = (0..self.axes.len()).filter(|i| *i != x).collect();
@@ -304,18 +304,9 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The quantities that an expression names; none if it cannot be read, which planning the study reports.
-fn quantities(expression: &str) -> Vec<Name> {
-    let mut all = Vec::new();
-    if let Ok(expr) = expr::parse(expression) {
-        expr.names(&mut |name| all.push(name.clone()));
-    }
-    all
-}
-
 /// A name for an expression: that of its last quantity.
 fn name_of(expression: &str) -> String {
-    let mut named = quantities(expression).into_iter().filter_map(|name| match name {
+    let mut named = names_in(expression).into_iter().filter_map(|name| match name {
         Name::Flow { quantity, .. } | Name::Run(quantity) => Some(quantity),
         Name::Link { quantity, .. } => quantity.rsplit('.').next().map(str::to_owned),
         Name::Series { series, .. } => Some(series),
@@ -326,7 +317,7 @@ fn name_of(expression: &str) -> String {
 
 /// Whether an expression has a quantity of flows.
 fn names_flow(expression: &str) -> bool {
-    quantities(expression).iter().any(|name| matches!(name, Name::Flow { .. }))
+    names_in(expression).iter().any(|name| matches!(name, Name::Flow { .. }))
 }
 
 /// The unit of an expression that is one quantity, summed or averaged; unknown for others.
@@ -338,7 +329,7 @@ fn unit_of(expression: &str) -> Option<&'static str> {
     if text.contains(|c: char| "+-*/(),".contains(c) && c != '-') {
         return None;
     }
-    let [name] = &quantities(text)[..] else { return None };
+    let [name] = &names_in(text)[..] else { return None };
     let unit = match name {
         Name::Flow { quantity, .. } => FLOW.iter().find(|q| q.name == *quantity)?.unit,
         Name::Run(quantity) => RUN.iter().find(|q| q.name == *quantity)?.unit,

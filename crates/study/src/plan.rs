@@ -3,7 +3,7 @@
 
 use crate::claim;
 use crate::error::StudyError;
-use crate::expr::{self, Name};
+use crate::expr::{Name, names_in};
 pub use crate::key::cell_key;
 use crate::key::hex;
 use crate::metric::{metrics, names};
@@ -40,7 +40,7 @@ pub fn plan_profile<R: CellRunner>(
     let study_text = file.current_text();
     let only = profile::apply(&mut file, profile)?;
     check_size(&file)?;
-    let base = settings_of(&file.study.set, "set");
+    let base = base_settings(&file);
     let in_words = [base.clone(), profile::settings(&file, profile)].concat();
     let resolved = resolve(runner, &file, &in_words)?;
     let mut plan = Plan {
@@ -225,23 +225,18 @@ pub(crate) fn resolve<R: CellRunner>(
     file: &StudyFile,
     settings: &[Setting],
 ) -> Result<Resolution, StudyError> {
-    let settings = &[on_demand(file).as_slice(), settings].concat();
     runner.resolve(&file.study.scenario, file.dir(), settings).map_err(|p| blame(file, settings, &p))
+}
+
+/// The settings of all combinations.
+pub(crate) fn base_settings(file: &StudyFile) -> Vec<Setting> {
+    on_demand(file).into_iter().chain(settings_of(&file.study.set, "set")).collect()
 }
 
 /// Turns on what the metrics of a study need and a run measures only on demand. Settings of the study come after it.
 fn on_demand(file: &StudyFile) -> Option<Setting> {
-    let needs = |from: &String| {
-        let mut needs = false;
-        // An expression that cannot be read is refused with the metrics.
-        if let Ok(expr) = expr::parse(from) {
-            expr.names(&mut |name| {
-                needs |= matches!(name, Name::Flow { quantity, .. } if is_on_demand(quantity))
-            });
-        }
-        needs
-    };
-    let metric = file.study.metric.iter().position(|m| needs(&m.from))?;
+    let is_needed = |name: &Name| matches!(name, Name::Flow { quantity, .. } if is_on_demand(quantity));
+    let metric = file.study.metric.iter().position(|m| names_in(&m.from).iter().any(is_needed))?;
     Some(Setting {
         path: "record.packet-delay".to_owned(),
         value: toml::Value::Boolean(true),

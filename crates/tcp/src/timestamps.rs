@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::error::Rejected;
+use crate::segment::Mark;
 use skyhaul_base::{Duration, Instant, Ticks};
 
 /// State of the option.
@@ -52,6 +53,11 @@ impl Timestamps {
         let ticks = self.value(now).wrapping_sub(echo);
         // 0 means that the peer has not seen a timestamp yet. A difference of 2^31 ticks or more is an echo from the future.
         (echo != 0 && ticks < 1 << 31).then(|| self.tick.span() * u64::from(ticks))
+    }
+    /// Whether a segment with this timestamp is an answer to a probe that later acknowledgements have overtaken: answers may
+    /// have low priority. Its timestamp does not become `TS.Recent`.
+    pub(crate) fn is_overtaken(&self, val: u32, mark: Mark) -> bool {
+        mark.is_answer() && self.is_old(val)
     }
     /// PAWS, then the RTT. `exempt` segments skip PAWS: resets, answers to probes, and segments after a pause in which the clock may
     /// have wrapped (RFC 7323 §5.5).

@@ -17,7 +17,7 @@ pub fn count(file: &Path, filter: &str) -> u64 {
     let out = Command::new("tshark")
         .arg("-r")
         .arg(file)
-        .args(["-o", "tcp.check_checksum:TRUE"])
+        .args(["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"])
         // The bytes of a test are no protocol, whatever is registered for a port that the kernel chose.
         .args(["-d", "tcp.port==1-65535,data", "-Y", filter])
         .output()

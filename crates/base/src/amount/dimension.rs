@@ -161,8 +161,8 @@ impl Dimension {
         format!("{} {name}", decimal::ratio(value, size))
     }
 
-    /// The error of a unit that people use with two meanings, with both amounts as this dimension writes them; `None` if
-    /// the unit is not such a one.
+    /// The error of a unit that people use with two meanings, with both amounts as this dimension writes them; `None` for
+    /// a unit with one meaning.
     pub(super) fn ambiguous(&self, text: &str, unit: &str) -> Option<AmountError> {
         let number = text[..text.rfind(unit)?].trim();
         let (stem, per_second) = match unit.strip_suffix("/s").or_else(|| unit.strip_suffix("ps")) {

@@ -29,11 +29,11 @@ pub(crate) fn run(args: &EvaluateArgs, renderer: Option<&dyn FigureRenderer>) ->
         out: args.batch.out.clone(),
     };
     let all = Evaluating::begin(&request, simulator(), &mut warn)?;
-    let cache = cache(args.batch.cache.clone())?;
+    let cache = cache(args.batch.cells.cache.clone())?;
     interrupt::listen();
     let bar = BatchProgress::new();
     let options = RunOptions {
-        jobs: jobs(args.batch.jobs),
+        jobs: jobs(args.batch.cells.jobs),
         cache: Some(&cache),
         stop: Some(interrupt::flag()),
         progress: &bar,
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &EvaluateArgs, renderer: Option<&dyn FigureRenderer>) ->
             LabError::Stopped => Stop::kept(totals.done, totals.cells, &cache),
             other => other.into(),
         };
-        all.qlog(&Controls::default(), &Runs::new(&[])).map_err(stopped)?;
+        all.qlog(&Controls::default(), &Runs::new()).map_err(stopped)?;
     }
     let evaluated = all.report(renderer, &mut warn)?;
     if args.batch.json {
@@ -72,8 +72,8 @@ fn all(args: &EvaluateArgs, renderer: Option<&dyn FigureRenderer>) -> Result<(),
         out: args.batch.out.clone(),
     };
     let all = Ranking::begin(&request, simulator(), &mut warn)?;
-    let cache = cache(args.batch.cache.clone())?;
-    let jobs = jobs(args.batch.jobs);
+    let cache = cache(args.batch.cells.cache.clone())?;
+    let jobs = jobs(args.batch.cells.jobs);
     let extent = all.extent(Some(&cache));
     warn(&estimated(extent, jobs));
     interrupt::listen();

@@ -16,7 +16,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), Stop> {
         ExportFormat::Flent => export::flent(&args.results, &out)?,
         ExportFormat::Iperf3 => export::iperf3::iperf3(&args.results, &out)?,
         ExportFormat::Mahimahi => export::mahimahi(&args.results, &out)?,
-        ExportFormat::Qlog => export::qlog(&args.results, &out, &args.flow, &Runs::new(&[]))?,
+        ExportFormat::Qlog => export::qlog(&args.results, &out, &args.flow, &Runs::new())?,
         ExportFormat::Parquet => export::parquet(&args.results, &out)?,
     };
     print(&written.iter().map(|p| format!("{}\n", p.display())).collect::<String>())

@@ -21,11 +21,11 @@ pub(crate) fn run(args: &ReproduceArgs, renderer: Option<&dyn FigureRenderer>) -
         out: args.batch.out.clone(),
     };
     let all = Reproduction::begin(&request, &mut warn)?;
-    let cache = cache(args.batch.cache.clone())?;
+    let cache = cache(args.batch.cells.cache.clone())?;
     interrupt::listen();
     let bar = BatchProgress::new();
     let options = RunOptions {
-        jobs: jobs(args.batch.jobs),
+        jobs: jobs(args.batch.cells.jobs),
         cache: Some(&cache),
         stop: Some(interrupt::flag()),
         progress: &bar,

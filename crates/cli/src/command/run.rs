@@ -29,12 +29,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Stop> {
     let lease = args.out.as_deref().map(Lease::take).transpose()?;
     let watch = Stopwatch::start();
     let done = match (&args.pcap, cases.as_slice()) {
-        (None, _) => execute(&cases, jobs(args.jobs), args.digest, &Runs::new(&cases))?,
+        (None, _) => execute(&cases, jobs(args.jobs), args.digest, &Runs::of(&cases))?,
         (Some(path), [case]) => {
             capture::check_path(path, args.force).map_err(Stop::bad)?;
             let (at, flows) = (args.pcap_at.clone(), args.pcap_flow.clone());
             let options = CaptureOptions { path: path.clone(), at, flows, snaplen: args.pcap_snaplen.into() };
-            vec![captured(case, args.digest, &options, &Runs::new(&cases))?]
+            vec![captured(case, args.digest, &options, &Runs::of(&cases))?]
         }
         (Some(_), _) => {
             let n = cases.len();

@@ -46,7 +46,7 @@ pub(crate) fn run(command: &StudyCommand, renderer: Option<&dyn FigureRenderer>)
         return search(file, args, folder.as_deref().zip(lease));
     }
     let watch = Stopwatch::start();
-    let e = finish(file, args.cache.clone(), jobs(args.jobs))?;
+    let e = finish(file, args.cells.cache.clone(), jobs(args.cells.jobs))?;
     let mut out = if args.json { format!("{:#}\n", e.summary()) } else { studies::text(&e, |_| true) };
     if let Some(folder) = &folder {
         let took = watch.elapsed().as_secs_f64();
@@ -68,10 +68,10 @@ pub(crate) fn run(command: &StudyCommand, renderer: Option<&dyn FigureRenderer>)
 /// Searches the readings of a study.
 fn search(file: StudyFile, args: &StudyArgs, out: Option<(&Path, Lease)>) -> Result<(), Stop> {
     interrupt::listen();
-    let cache = opened(args.cache.clone())?;
+    let cache = opened(args.cells.cache.clone())?;
     let bar = Bar::new();
     let options = RunOptions {
-        jobs: jobs(args.jobs),
+        jobs: jobs(args.cells.jobs),
         cache: Some(&cache),
         stop: Some(interrupt::flag()),
         progress: &bar,
@@ -119,9 +119,8 @@ pub(crate) fn finish(file: StudyFile, cache: Option<PathBuf>, jobs: usize) -> Re
     finish_plan(&studies::plan(file)?, cache, jobs)
 }
 
-/// Runs the missing cells of a planned study and evaluates it.
+/// Runs the missing cells of a planned study and evaluates it. The caller listens to interrupts.
 pub(crate) fn finish_plan(plan: &Plan, cache: Option<PathBuf>, jobs: usize) -> Result<Evaluation, Stop> {
-    interrupt::listen();
     let cache = opened(cache)?;
     let bar = Bar::new();
     let options = RunOptions { jobs, cache: Some(&cache), stop: Some(interrupt::flag()), progress: &bar };

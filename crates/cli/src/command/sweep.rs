@@ -2,6 +2,7 @@
 
 use crate::args::{SweepArgs, jobs};
 use crate::command::study::{all_ran, finish_plan};
+use crate::interrupt;
 use crate::output::{print, warn};
 use crate::stop::Stop;
 use skyhaul_lab::clock::Stopwatch;
@@ -20,11 +21,12 @@ pub(crate) fn run(args: &SweepArgs, renderer: Option<&dyn FigureRenderer>) -> Re
     file.study.seeds.first = args.seed.unwrap_or(file.study.seeds.first);
     file.study.seeds.count = args.seeds;
     file.max_cells = args.max_cells;
+    interrupt::listen();
     let plan = sweep.plan(file)?;
     // An unsuitable results folder is refused before the runs, not after them.
     let lease = args.out.as_deref().map(Lease::take).transpose()?;
     let watch = Stopwatch::start();
-    let e = finish_plan(&plan, args.cache.clone(), jobs(args.jobs))?;
+    let e = finish_plan(&plan, args.cells.cache.clone(), jobs(args.cells.jobs))?;
     let mut out = match (args.scenario.json, args.csv) {
         (true, _) => format!("{:#}\n", e.summary()),
         (_, true) => csv(&e.cells),

@@ -249,11 +249,16 @@ impl Parcel {
         }
     }
 
+    /// The TCP flags.
+    #[inline]
+    fn flags(self) -> Flags {
+        Flags::from_bits(((self.rest & FLAG_BITS) >> FLAGS_SHIFT) as u8)
+    }
     /// The head of the segment.
     #[inline]
     pub(crate) fn head(self, header: u32) -> Head {
         let (seq, ack) = (Seq(high(self.seq_ack)), Seq(low(self.seq_ack)));
-        let flags = Flags::from_bits(((self.rest & FLAG_BITS) >> FLAGS_SHIFT) as u8);
+        let flags = self.flags();
         let plain = Head::new(seq, ack, self.size() - header, high(self.window_body), flags);
         let ts = (high(self.stamps), low(self.stamps));
         plain.with_raw(ts, (self.rest >> 16) as u16, (self.rest & HEAD_BITS) as u8)
@@ -406,11 +411,11 @@ impl Parcel {
     }
     /// Whether it is a TCP segment other than a connection's first: only these have ACK.
     pub(crate) fn is_segment(self) -> bool {
-        Flags::from_bits(((self.rest & FLAG_BITS) >> FLAGS_SHIFT) as u8).has(Flags::ACK)
+        self.flags().has(Flags::ACK)
     }
     /// Whether it has SYN or RST.
     pub(crate) fn opens_or_resets(self) -> bool {
-        let flags = Flags::from_bits(((self.rest & FLAG_BITS) >> FLAGS_SHIFT) as u8);
+        let flags = self.flags();
         flags.has(Flags::SYN) || flags.has(Flags::RST)
     }
     /// Restores the size that the packet has without compression on a link.

@@ -19,7 +19,7 @@ mod windows;
 
 pub(crate) use eval::aggregate;
 pub use eval::{Names, Shape, Vars, evaluate, shape};
-pub use parse::{Expr, Name, parse};
+pub use parse::{Expr, Name, names_in, parse};
 
 /// An error in an expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

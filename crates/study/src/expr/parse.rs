@@ -51,6 +51,16 @@ pub enum Name {
     Base(String),
 }
 
+/// Every name of an expression; none if the text cannot be read, which is refused with the metrics.
+#[must_use]
+pub fn names_in(text: &str) -> Vec<Name> {
+    let mut all = Vec::new();
+    if let Ok(expr) = parse(text) {
+        expr.names(&mut |name| all.push(name.clone()));
+    }
+    all
+}
+
 impl Expr {
     /// Calls `f` with every name.
     pub fn names<'a>(&'a self, f: &mut dyn FnMut(&'a Name)) {

@@ -16,18 +16,16 @@ fn growth(curves: &[&Sampled], from: f64, to: f64) -> f64 {
 /// The most intervals of [`variation`]: samples of a run are far fewer.
 const MOST_INTERVALS: f64 = 1e6;
 
-/// Whether a window of this length can be asked for from `from` on, in curves that end at `end`.
-fn makes_sense(from: f64, window: f64, end: f64, others: &[f64]) -> bool {
-    window > 0.0 && from <= end && !others.iter().any(|v| v.is_nan())
-}
-
 /// Times at which a window may begin: those of the samples from `from` on from which a whole window lies in the run;
-/// and the end of the run.
-fn begins(curves: &[&Sampled], from: f64, window: f64) -> (Vec<f64>, f64) {
+/// and the end of the run. `None` without curves, without a window, if `from` is after the end, and if a bound is NaN.
+fn begins(curves: &[&Sampled], from: f64, window: f64, bounds: &[f64]) -> Option<(Vec<f64>, f64)> {
     let end = curves.iter().filter_map(|c| c.time.last()).map(|t| t.0).fold(f64::NAN, f64::max);
+    if !(window > 0.0 && from <= end) || bounds.iter().any(|b| b.is_nan()) {
+        return None;
+    }
     let longest = curves.iter().max_by_key(|c| c.time.len());
     let times = longest.into_iter().flat_map(|c| &c.time).map(|t| t.0);
-    (times.filter(|t| *t >= from && *t + window <= end).collect(), end)
+    Some((times.filter(|t| *t >= from && *t + window <= end).collect(), end))
 }
 
 /// The time from `from` until the share of `part` in `whole` has settled: in every window that begins later it is
@@ -36,10 +34,7 @@ fn begins(curves: &[&Sampled], from: f64, window: f64) -> (Vec<f64>, f64) {
 /// RFC 5166 §2.3.3: the delta-fair convergence time of Bansal, Balakrishnan, Floyd, Shenker 2001 (two flows go from
 /// shares of 100/101 and 1/101 of the link to (1 + δ)/2 and (1 − δ)/2), here of a flow that stays there.
 pub(super) fn settle(part: &[&Sampled], whole: &[&Sampled], [from, window, low, high]: [f64; 4]) -> f64 {
-    let (times, end) = begins(whole, from, window);
-    if !makes_sense(from, window, end, &[low, high]) {
-        return f64::NAN;
-    }
+    let Some((times, end)) = begins(whole, from, window, &[low, high]) else { return f64::NAN };
     let fair = |t: f64| {
         let share = growth(part, t, t + window) / growth(whole, t, t + window);
         (low..=high).contains(&share)
@@ -51,10 +46,7 @@ pub(super) fn settle(part: &[&Sampled], whole: &[&Sampled], [from, window, low, 
 /// The time from `from` until the curves together grow by `level` a second over a window that begins then. NaN
 /// as for [`settle`].
 pub(super) fn regain(curves: &[&Sampled], [from, window, level]: [f64; 3]) -> f64 {
-    let (times, end) = begins(curves, from, window);
-    if !makes_sense(from, window, end, &[level]) {
-        return f64::NAN;
-    }
+    let Some((times, end)) = begins(curves, from, window, &[level]) else { return f64::NAN };
     let enough = |t: &f64| growth(curves, *t, *t + window) >= level * window;
     times.into_iter().find(enough).unwrap_or(end) - from
 }

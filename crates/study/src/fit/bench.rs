@@ -4,7 +4,7 @@ use super::spec::{Choice, NumberSpec, Spec};
 use crate::error::StudyError;
 use crate::model::StudyFile;
 use crate::observed::Observed;
-use crate::plan::{axis_settings, resolve, settings_of};
+use crate::plan::{axis_settings, base_settings, resolve};
 use crate::planned::{Plan, Prepared, combination_label};
 use crate::results::Results;
 use crate::run::{Cells, RunOptions, run};
@@ -66,7 +66,7 @@ impl<'a, R: CellRunner> Bench<'a, R> {
         mut plan: Plan,
         budget: u64,
     ) -> Self {
-        let base = settings_of(&plan.file.study.set, "set");
+        let base = base_settings(&plan.file);
         plan.scenarios.truncate(1);
         plan.scenarios.iter_mut().for_each(|p| p.run = None);
         let (known, same, tried) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());

@@ -128,7 +128,6 @@ impl<S: Store> Connection<S> {
         }
         // After so long a pause a smaller timestamp may be newer (RFC 7323 §5.5).
         let idle = now - self.stamped_at > STAMPS_AGE;
-        // Later acknowledgements may overtake an answer of low priority.
         match self.stamps.check(now, seg.ts, reset || idle || seg.mark.is_answer()) {
             Err(why) => self.stray(now, why),
             ok => ok,
@@ -140,8 +139,7 @@ impl<S: Store> Connection<S> {
     #[inline]
     fn take_timestamp(&mut self, now: Instant, seg: &Segment, seq: u64) {
         if let Some((val, _)) = seg.ts.filter(|_| self.timestamps) {
-            let overtaken = seg.mark.is_answer() && self.stamps.is_old(val);
-            if seq <= self.last_ack_sent && !overtaken {
+            if seq <= self.last_ack_sent && !self.stamps.is_overtaken(val, seg.mark) {
                 self.stamps.recent = val;
                 self.stamped_at = now;
             }

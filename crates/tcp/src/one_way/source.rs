@@ -122,7 +122,6 @@ impl<S: Store> Source<S> {
         }
         let mut echo = None;
         if let Some(stamps) = &self.stamps {
-            // Later acknowledgements may overtake an answer of low priority.
             match stamps.check(now, head.ts(), head.mark().is_answer()) {
                 Ok(rtt) => echo = rtt,
                 Err(old) => {
@@ -161,7 +160,7 @@ impl<S: Store> Source<S> {
             ratio.acknowledged(&self.sender.ack_sample(una, repairing, marked));
         }
         if let (Some(stamps), Some((val, _))) = (&mut self.stamps, head.ts()) {
-            if !(head.mark().is_answer() && stamps.is_old(val)) {
+            if !stamps.is_overtaken(val, head.mark()) {
                 stamps.recent = val;
             }
         }

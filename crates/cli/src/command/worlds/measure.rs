@@ -162,7 +162,7 @@ pub(super) fn simulate(case: &Case, seed: u64) -> Result<RunMeasures, Stop> {
     scenario.record =
         Record { sample: Some(sample), series: vec![Series::Acked, Series::Cwnd], ..Record::default() };
     let case = Case { scenario, seed, choice: case.choice.clone() };
-    let r = whole(&case, &Controls::default(), &Runs::new(std::slice::from_ref(&case)))?;
+    let r = whole(&case, &Controls::default(), &Runs::of(std::slice::from_ref(&case)))?;
     // The segment size of each flow, if it is TCP.
     let segments: Vec<Option<f64>> = case
         .scenario
