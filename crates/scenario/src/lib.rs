@@ -30,6 +30,7 @@ mod trace;
 mod transport;
 pub mod workload;
 
+pub use agenda::Gauges;
 pub use skyhaul_base::amount;
 
 pub use check::{Check, check};

@@ -42,6 +42,10 @@ impl Orbit {
     pub(crate) fn course(&self) -> Box<dyn Course> {
         Box::new(Flight::new(&self.config, self.sky.clone()))
     }
+    /// The satellites that carry the link.
+    pub(crate) fn gauge(&self) -> skyhaul_orbit::Gauge {
+        skyhaul_orbit::Gauge::new(&self.config, self.sky.clone())
+    }
 }
 
 /// The satellites of a table, and the one-way delay at the start of a run of this duration, or when a path first

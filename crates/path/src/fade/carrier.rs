@@ -301,6 +301,16 @@ impl Carrier {
         Some(Rate::from_bits_per_sec((math::floor(bits + 0.5) as u64).max(1)))
     }
 
+    /// Es/N0 in dB at an attenuation of `a` dB.
+    pub(super) fn es_n0(&self, a: f64) -> f64 {
+        self.config.es_n0_at(a)
+    }
+
+    /// Bits per symbol of the ModCod at index `i`.
+    pub(super) fn efficiency(&self, i: usize) -> f64 {
+        self.table.all()[i].efficiency
+    }
+
     /// Delay until a choice takes effect; zero if the configuration leaves it open.
     pub(super) fn reaction(&self) -> Duration {
         self.config.reaction.unwrap_or_default()

@@ -1,6 +1,7 @@
 //! A fade in progress on a link: rate changes and losses.
 
 use super::Sky;
+use super::adaptation::Adaptation;
 use super::carrier::Carrier;
 use crate::change::Change;
 use crate::course::Course;
@@ -18,12 +19,7 @@ const LOOKS: u32 = 600;
 #[derive(Debug)]
 pub(super) struct Fading<S> {
     sky: S,
-    carrier: Option<Carrier>,
-    /// The last chosen ModCod, and the one in effect.
-    chosen: usize,
-    used: usize,
-    /// Choices that have not taken effect yet.
-    coming: VecDeque<(Instant, usize)>,
+    adaptation: Option<Adaptation>,
     loss: f64,
     /// Known future changes, the next one first.
     known: VecDeque<(Instant, Change)>,
@@ -32,17 +28,9 @@ pub(super) struct Fading<S> {
 impl<S: Sky> Fading<S> {
     /// The fade of a carrier, or of a channel without one.
     pub(super) fn start(sky: S, carrier: Option<Carrier>) -> Box<dyn Course> {
-        let chosen = carrier.as_ref().map_or(0, |c| c.choose(sky.weather().attenuation, None));
-        let mut fading = Self {
-            sky,
-            carrier,
-            chosen,
-            used: chosen,
-            coming: VecDeque::new(),
-            loss: 0.0,
-            known: VecDeque::new(),
-        };
-        fading.use_modcod(Instant::ZERO, chosen);
+        let adaptation = carrier.map(|carrier| Adaptation::start(carrier, sky.weather().attenuation));
+        let mut fading = Self { sky, adaptation, loss: 0.0, known: VecDeque::new() };
+        fading.set_rate(Instant::ZERO);
         fading.lose(Instant::ZERO);
         fading.look_ahead();
         Box::new(fading)
@@ -52,18 +40,22 @@ impl<S: Sky> Fading<S> {
     fn look_ahead(&mut self) {
         let mut at = Instant::ZERO;
         for _ in 0..LOOKS {
-            let coming = self.coming.front().map_or(Instant::MAX, |c| c.0);
-            at = self.sky.next().min(coming);
+            let due = self.adaptation.as_ref().map_or(Instant::MAX, Adaptation::due);
+            at = self.sky.next().min(due);
             if !self.known.is_empty() || at == Instant::MAX {
                 return;
             }
-            if coming == at {
-                if let Some((_, modcod)) = self.coming.pop_front() {
-                    self.use_modcod(at, modcod);
+            match &mut self.adaptation {
+                Some(adaptation) if due == at => {
+                    adaptation.take_effect();
+                    self.set_rate(at);
                 }
-            } else {
-                self.sky.step();
-                self.choose(at);
+                adaptation => {
+                    self.sky.step();
+                    if let Some(adaptation) = adaptation {
+                        adaptation.choose(at, self.sky.weather().attenuation);
+                    }
+                }
             }
             self.lose(at);
         }
@@ -72,28 +64,17 @@ impl<S: Sky> Fading<S> {
         }
     }
 
-    /// A ModCod takes effect.
-    fn use_modcod(&mut self, at: Instant, modcod: usize) {
-        self.used = modcod;
-        if let Some(rate) = self.carrier.as_ref().and_then(|c| c.rate(modcod)) {
+    /// Another ModCod is in use.
+    fn set_rate(&mut self, at: Instant) {
+        if let Some(rate) = self.adaptation.as_ref().and_then(Adaptation::rate) {
             self.known.push_back((at, Change::Rate(rate.into())));
-        }
-    }
-
-    /// The attenuation has changed.
-    fn choose(&mut self, at: Instant) {
-        let Some(carrier) = &self.carrier else { return };
-        let chosen = carrier.choose(self.sky.weather().attenuation, Some(self.chosen));
-        if chosen != self.chosen {
-            self.chosen = chosen;
-            self.coming.push_back((at + carrier.reaction(), chosen));
         }
     }
 
     /// The loss may have changed.
     fn lose(&mut self, at: Instant) {
         let weather = self.sky.weather();
-        let faded = self.carrier.as_ref().map_or(0.0, |c| c.loss(weather.attenuation, self.used));
+        let faded = self.adaptation.as_ref().map_or(0.0, |a| a.loss(weather.attenuation));
         // In this form it is exact if one of the two is zero.
         let loss = faded + (1.0 - faded) * weather.loss;
         if loss != self.loss {

@@ -9,8 +9,10 @@
 //! needs only that file and one line in the list below. A fade that follows a file is not a table in the scenario: it is a
 //! file of values.
 
+mod adaptation;
 pub mod carrier;
 mod fading;
+mod gauge;
 pub mod modcod;
 mod model;
 mod normal;
@@ -22,9 +24,11 @@ use crate::course::Course;
 use alloc::boxed::Box;
 use alloc::string::String;
 use fading::Fading;
+use gauge::FadeGauge;
 use skyhaul_base::Rng;
 
 pub use crate::param::Invalid;
+pub use gauge::{CarrierReading, Gauge, Reading};
 pub use model::{Model, Sky, Weather};
 pub use series::Series;
 
@@ -88,6 +92,12 @@ impl Config {
     pub fn course(&self, rng: Rng) -> Box<dyn Course> {
         let carrier = self.carrier().map(carrier::Config::build);
         each!(self, Config(c) => Fading::start(c.run(rng), carrier))
+    }
+    /// The same fade for those who look at it: with an equal `rng` it shows what [`Self::course`] does to the link.
+    #[must_use]
+    pub fn gauge(&self, rng: Rng) -> Box<dyn Gauge> {
+        let carrier = self.carrier().map(carrier::Config::build);
+        each!(self, Config(c) => FadeGauge::start(c.run(rng), carrier))
     }
 }
 

@@ -8,7 +8,8 @@ use crate::result::{SampledSeries, Telemetry};
 use skyhaul_apps::App;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::CongestionControl;
-use skyhaul_scenario::resolved::{self, FlowGroup, Series as Kind};
+use skyhaul_scenario::Gauges;
+use skyhaul_scenario::resolved::{FlowGroup, Resolved, Series as Kind};
 use skyhaul_trace::{Event, Series};
 
 /// Takes rows at regular times.
@@ -20,6 +21,8 @@ pub(crate) struct Sampler {
     links: usize,
     flow_kinds: Vec<Kind>,
     link_kinds: Vec<Kind>,
+    /// What changes each link by itself, if a series asks for it.
+    gauges: Vec<Gauges>,
     /// Busy time of each link at the last sample.
     busy: Vec<Duration>,
     last: Instant,
@@ -28,11 +31,14 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    pub(crate) fn new(record: &resolved::Record, links: usize) -> Self {
+    pub(crate) fn new(scenario: &Resolved, seed: u64) -> Self {
+        let (record, links) = (&scenario.record, 2 * scenario.links.len());
         let of_links = |k: &Kind| sampled(*k).of == Subject::Link;
         let sampled = record.sample.is_some();
         let chosen = record.series.iter().copied().filter(|_| sampled);
         let (link_kinds, flow_kinds): (Vec<Kind>, Vec<Kind>) = chosen.partition(of_links);
+        let gauged = [Kind::Attenuation, Kind::Elevation, Kind::EsN0, Kind::ModCod, Kind::Satellite];
+        let has_gauges = link_kinds.iter().any(|k| gauged.contains(k));
         let names =
             |kinds: &[Kind]| kinds.iter().filter(|k| **k != Kind::Telemetry).map(|k| k.name()).collect();
         Self {
@@ -45,6 +51,7 @@ impl Sampler {
             },
             flow_kinds,
             link_kinds,
+            gauges: if has_gauges { scenario.gauges(seed) } else { Vec::new() },
             busy: vec![Duration::ZERO; links],
             last: Instant::ZERO,
             row: Vec::new(),
@@ -115,11 +122,16 @@ impl Sampler {
                     Kind::Srtt => srtt.unwrap_or(f64::NAN),
                     Kind::Ssthresh => state.map_or(f64::NAN, |s| s.ssthresh),
                     Kind::Stalled => watch.and_then(|w| w.stood(now)).unwrap_or(f64::NAN),
-                    Kind::Delay
+                    Kind::Attenuation
+                    | Kind::Delay
+                    | Kind::Elevation
+                    | Kind::EsN0
                     | Kind::Marked
+                    | Kind::ModCod
                     | Kind::Telemetry
                     | Kind::Queue
                     | Kind::Rate
+                    | Kind::Satellite
                     | Kind::Up
                     | Kind::Utilization => continue,
                 };
@@ -151,12 +163,23 @@ impl Sampler {
                 continue;
             }
             self.row.clear();
+            let gauges = self.gauges.get_mut(i);
+            let (fade, orbit) = gauges.map_or((None, None), |g| {
+                (g.fade.as_mut().map(|f| f.at(now)), g.orbit.as_mut().and_then(|o| o.at(now)))
+            });
+            let carrier = fade.and_then(|f| f.carrier);
             for kind in &self.link_kinds {
+                // NaN, a gap in figures, where a link has no such value.
                 self.row.push(match kind {
+                    Kind::Attenuation => fade.map_or(f64::NAN, |f| f.attenuation),
+                    Kind::Elevation => orbit.map_or(f64::NAN, |o| o.elevation),
+                    Kind::EsN0 => carrier.map_or(f64::NAN, |c| c.es_n0),
+                    Kind::ModCod => carrier.map_or(f64::NAN, |c| c.efficiency),
+                    Kind::Satellite => orbit.map_or(f64::NAN, |o| f64::from(o.satellite)),
                     Kind::Delay => link.delay().base_at(now).as_secs_f64(),
                     Kind::Marked => link.counters().kinds.iter().map(|k| k.marked).sum::<u64>() as f64,
                     Kind::Queue => f64::from(link.queue_len()),
-                    // A transmitter without a rate has no value: a gap in figures.
+                    // A transmitter may have no rate.
                     Kind::Rate if link.is_up() => link.rate_over(self.last, now).unwrap_or(f64::NAN),
                     Kind::Rate => 0.0,
                     Kind::Up => f64::from(u8::from(link.is_up())),

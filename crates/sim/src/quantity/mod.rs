@@ -71,6 +71,12 @@ pub enum Unit {
     SegmentPerSecond,
     /// A fraction.
     Share,
+    /// Decibels.
+    Decibel,
+    /// Degrees of an angle.
+    Degree,
+    /// Bits per symbol.
+    BitPerSymbol,
 }
 
 impl Unit {
@@ -86,6 +92,9 @@ impl Unit {
             Self::Segments => "segments",
             Self::SegmentPerSecond => "segments/s",
             Self::Share => "of 1",
+            Self::Decibel => "dB",
+            Self::Degree => "°",
+            Self::BitPerSymbol => "bit/symbol",
         }
     }
 
@@ -97,6 +106,9 @@ impl Unit {
             Self::BitPerSecond => "_bit_s",
             Self::Packets => "_packets",
             Self::Second | Self::SegmentPerSecond => "_s",
+            Self::Decibel => "_db",
+            Self::Degree => "_deg",
+            Self::BitPerSymbol => "_bit_symbol",
         }
     }
 }

@@ -33,6 +33,7 @@ pub const fn sampled(series: Series) -> Sampled {
         Series::AllowedRate => {
             (Flow, Unit::BitPerSecond, "allowed sending rate of rate-controlled datagrams")
         }
+        Series::Attenuation => (Link, Unit::Decibel, "attenuation of a link that fades"),
         Series::Buffered => (Flow, Unit::Second, "occupancy of the viewer's playout buffer"),
         Series::Bwe => (
             Flow,
@@ -46,9 +47,18 @@ pub const fn sampled(series: Series) -> Sampled {
         ),
         Series::Cwnd => (Flow, Unit::Segments, "congestion window"),
         Series::Delay => (Link, Unit::Second, "current propagation delay, without jitter"),
+        Series::Elevation => (
+            Link,
+            Unit::Degree,
+            "elevation at which a station sees the satellite that serves it, the lower of both stations; missing without a path",
+        ),
+        Series::EsN0 => (Link, Unit::Decibel, "Es/N0 of a fading carrier"),
         Series::InFlight => (Flow, Unit::Segments, "data outstanding"),
         Series::LossEventRate => (Flow, Unit::Share, "loss event rate known to the TFRC sender"),
         Series::Marked => (Link, Unit::Count, "packets marked by the queue so far"),
+        Series::ModCod => {
+            (Link, Unit::BitPerSymbol, "spectral efficiency of the ModCod that a fading carrier uses")
+        }
         Series::Pipe => (Flow, Unit::Segments, "estimate of the data in the network"),
         Series::Queue => (Link, Unit::Packets, "waiting packets"),
         Series::Rate => (
@@ -59,6 +69,11 @@ pub const fn sampled(series: Series) -> Sampled {
         ),
         Series::Retransmissions => (Flow, Unit::Count, "data segments retransmitted so far"),
         Series::Rto => (Flow, Unit::Second, "retransmission timeout"),
+        Series::Satellite => (
+            Link,
+            Unit::Count,
+            "number of the satellite that the senders' station uses, from 0; missing without a path",
+        ),
         Series::Srtt => (Flow, Unit::Second, "smoothed RTT"),
         Series::Ssthresh => (Flow, Unit::Segments, "slow start threshold"),
         Series::Stalled => (Flow, Unit::Second, "total stall time of the film so far"),

@@ -98,7 +98,6 @@ impl<R: Tap> Sim<R> {
             Vec::new()
         };
         let named_flows = u32::try_from(flows.len()).map_err(|_| BuildError::TooLarge)?;
-        let directed_links = 2 * scenario.links.len();
         // A fixed window reacts to no loss, so no losses are kept.
         let with_truth = if agents == Agents::Scenario { flows.len() + 2 } else { 0 };
         let delays = scenario.record.packet_delay.then(|| Delays::new(flows.len()));
@@ -114,7 +113,7 @@ impl<R: Tap> Sim<R> {
             flows.push(Flow::new(0, 0, false, 0));
             records.push(Record::new(0, 0, Instant::MAX, Instant::MAX));
         }
-        let sampler = Sampler::new(&scenario.record, directed_links);
+        let sampler = Sampler::new(scenario, seed);
         if scenario.record.sample.is_some() {
             timers.set(named_flows, Instant::ZERO);
         }

@@ -1,0 +1,115 @@
+//! Reads the state of a fade without touching its link.
+
+use super::Sky;
+use super::adaptation::Adaptation;
+use super::carrier::Carrier;
+use alloc::boxed::Box;
+use core::fmt::Debug;
+use skyhaul_base::Instant;
+
+/// The state of a fading link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reading {
+    /// Attenuation in dB.
+    pub attenuation: f64,
+    /// State of its carrier, if it has one.
+    pub carrier: Option<CarrierReading>,
+}
+
+/// The state of a fading carrier.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CarrierReading {
+    /// Es/N0 in dB.
+    pub es_n0: f64,
+    /// Spectral efficiency of the ModCod in use, in bits per symbol.
+    pub efficiency: f64,
+}
+
+/// Repeats the fade of a link, from the same random stream, for those who look at it.
+pub trait Gauge: Debug + Send {
+    /// The state at a time, which must not decrease.
+    fn at(&mut self, now: Instant) -> Reading;
+}
+
+#[derive(Debug)]
+pub(super) struct FadeGauge<S> {
+    sky: S,
+    adaptation: Option<Adaptation>,
+}
+
+impl<S: Sky> FadeGauge<S> {
+    /// The fade of a carrier, or of a channel without one.
+    pub(super) fn start(sky: S, carrier: Option<Carrier>) -> Box<dyn Gauge> {
+        let adaptation = carrier.map(|carrier| Adaptation::start(carrier, sky.weather().attenuation));
+        Box::new(Self { sky, adaptation })
+    }
+}
+
+impl<S: Sky> Gauge for FadeGauge<S> {
+    fn at(&mut self, now: Instant) -> Reading {
+        loop {
+            let due = self.adaptation.as_ref().map_or(Instant::MAX, Adaptation::due);
+            let next = self.sky.next().min(due);
+            if next > now || next == Instant::MAX {
+                break;
+            }
+            // In the order of the link's own changes: a choice that is due takes effect before the next sample.
+            match &mut self.adaptation {
+                Some(adaptation) if due == next => adaptation.take_effect(),
+                adaptation => {
+                    self.sky.step();
+                    if let Some(adaptation) = adaptation {
+                        adaptation.choose(next, self.sky.weather().attenuation);
+                    }
+                }
+            }
+        }
+        let attenuation = self.sky.weather().attenuation;
+        let carrier = self
+            .adaptation
+            .as_ref()
+            .map(|a| CarrierReading { es_n0: a.es_n0(attenuation), efficiency: a.efficiency() });
+        Reading { attenuation, carrier }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::change::Change;
+    use crate::fade::{Config, carrier, rain};
+    use crate::rate;
+    use skyhaul_base::{Duration, Instant, Rng};
+
+    #[test]
+    fn a_gauge_shows_the_rate_that_the_link_has() {
+        let symbol_rate = 5e6;
+        let carrier = carrier::Config {
+            es_n0: 13.0,
+            symbol_rate: Some(symbol_rate),
+            reaction: Some(Duration::from_millis(550)),
+            ..carrier::Config::default()
+        };
+        let fade = Config::Rain(rain::Config::temperate(carrier.clone()));
+        let mut changed = 0;
+        for seed in 0..40 {
+            let stream = || Rng::stream(seed, "links.sat.fade");
+            let (mut course, mut gauge) = (fade.course(stream()), fade.gauge(stream()));
+            let mut link = 0.0;
+            for second in 0..1800 {
+                let now = Instant::ZERO + Duration::from_millis(1000 * second + 700);
+                while course.next() <= now {
+                    if let Change::Rate(rate::Config::Constant(rate)) = course.take() {
+                        link = rate.bits_per_sec() as f64;
+                        changed += 1;
+                    }
+                }
+                let reading = gauge.at(now);
+                let shown = reading.carrier.unwrap();
+                assert!((shown.efficiency * symbol_rate - link).abs() < 1.0, "seed {seed}, second {second}");
+                assert!((shown.es_n0 - carrier.es_n0_at(reading.attenuation)).abs() < 1e-12);
+            }
+        }
+        // 40 first rates, and what the rain has changed.
+        assert!(changed > 100, "{changed}");
+    }
+}
