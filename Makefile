@@ -91,10 +91,16 @@ test: needs-of-tests
 	@touch $(TARGET)/.built-test
 	@if [ -s $(TARGET)/skipped.txt ]; then echo "make: skipped:"; sort -u $(TARGET)/skipped.txt; else echo "make: nothing was skipped"; fi
 
-# The same with another Python, in a virtual environment of its own. E.g. make test-python-with OTHER=/usr/bin/python3.
+# The same with another Python, in a virtual environment of its own. It gets the module as a wheel: one build serves all versions.
+# E.g. make test-python-with OTHER=/usr/bin/python3.
 OTHER ?= /usr/bin/python3
-test-python-with:
-	$(MAKE) test-python PYTHON=$(OTHER) VENV=target/$(notdir $(OTHER))-venv
+OTHER_VENV = $(TARGET)/$(notdir $(OTHER))-venv
+test-python-with: $(VENV)/.dev
+	@rm -rf $(TARGET)/wheel
+	$(IN_VENV) maturin build --release --locked $(QUIET) --out $(TARGET)/wheel
+	$(MAKE) PYTHON=$(OTHER) VENV=$(OTHER_VENV) $(OTHER_VENV)/.dev
+	$(OTHER_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall $(TARGET)/wheel/*.whl
+	$(OTHER_VENV)/bin/python -m pytest -rs
 
 # The Python extension has no Rust tests: it is tested through Python.
 test-rust:
