@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
 # Builds what is installed elsewhere, into dist/: make dist
 #
-# The static program is for Linux with any C library (musl is inside). The wheel serves Python 3.11 and newer (stable ABI)
-# on Linux with glibc 2.17 or newer: Zig links against that old version. PARTS="static deb" builds some only.
+# PLATFORMS="linux-aarch64 windows-x86_64" and PARTS="static wheel" build some of it only.
+# A program for Linux is static (musl is inside). A wheel serves Python 3.11 and newer (stable ABI); on Linux it needs glibc 2.17
+# or newer, since Zig links against that old version. Zig is also the linker for every other operating system and processor.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools="$PWD/target/dist-venv/bin"
-arch="$(uname -m)"
-target="$arch-unknown-linux-musl"
+here="linux-$(uname -m)"
 version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)"
+platforms="${PLATFORMS:-linux-x86_64 linux-aarch64 windows-x86_64 macos-x86_64 macos-aarch64}"
 parts=" ${PARTS:-static deb wheel sdist sbom} "
+# PROFILE=release is quicker to build.
+profile="${PROFILE:-packaged}"
 # The same bytes again from the same commit.
 SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}"
 export SOURCE_DATE_EPOCH
@@ -17,27 +20,98 @@ mkdir -p dist
 
 wanted() { case "$parts" in *" $1 "*) return 0 ;; *) return 1 ;; esac; }
 
-program="target/$target/packaged/skyhaul"
-if wanted static || wanted deb; then
-  rustup target list --installed 2>/dev/null | grep -cx "$target" >/dev/null || rustup target add "$target"
-  cargo build --profile packaged --target "$target" -p skyhaul-cli --locked --quiet
-  tree="target/dist/skyhaul-$version-linux-$arch"
-  rm -rf "$tree" && mkdir -p "$tree/completions"
-  install -m 755 "$program" "$tree/skyhaul"
-  strip "$tree/skyhaul" 2>/dev/null || true
-  "$tree/skyhaul" man "$tree/man"
-  for shell in bash zsh fish; do "$tree/skyhaul" completions $shell >"$tree/completions/skyhaul.$shell"; done
+# Targets of the compiler: the program's, the wheel's.
+program_target() {
+  case "$1" in
+    linux-*) echo "${1#linux-}-unknown-linux-musl" ;;
+    windows-*) echo "${1#windows-}-pc-windows-gnu" ;;
+    macos-*) echo "${1#macos-}-apple-darwin" ;;
+    *) echo "dist: unknown platform $1: linux-x86_64, linux-aarch64, windows-x86_64, macos-x86_64, macos-aarch64" >&2; exit 2 ;;
+  esac
+}
+wheel_target() {
+  case "$1" in
+    linux-*) echo "${1#linux-}-unknown-linux-gnu" ;;
+    *) program_target "$1" ;;
+  esac
+}
+
+with_target() { # target of the compiler
+  rustup target list --installed 2>/dev/null | grep -cx "$1" >/dev/null || rustup target add "$1"
+}
+
+# Apple's development kit is not needed: Zig brings the system library, packaging/macos the names of one framework.
+framework="-Clink-arg=-F$PWD/packaging/macos"
+cross() { # platform, command
+  local platform=$1
+  shift
+  case "$platform" in
+    macos-*) env PATH="$tools:$PATH" RUSTFLAGS="${RUSTFLAGS:-} $framework" "$@" ;;
+    *) env PATH="$tools:$PATH" "$@" ;;
+  esac
+}
+
+built() { # platform: the program
+  local target
+  target="$(program_target "$1")"
+  case "$1" in
+    windows-*) echo "target/$target/$profile/skyhaul.exe" ;;
+    *) echo "target/$target/$profile/skyhaul" ;;
+  esac
+}
+
+build() { # platform
+  local target
+  target="$(program_target "$1")"
+  with_target "$target"
+  if [ "$1" = "$here" ]; then cargo build --profile "$profile" --target "$target" -p skyhaul-cli --locked --quiet
+  else cross "$1" cargo-zigbuild build --profile "$profile" --target "$target" -p skyhaul-cli --locked --quiet
+  fi
+}
+
+archive() { # platform
+  local tree="target/dist/skyhaul-$version-$1"
+  local file
+  file="$(built "$1")"
+  rm -rf "$tree" && mkdir -p "$tree"
+  install -m 755 "$file" "$tree/${file##*/}"
   cp LICENSE README.md CHANGELOG.md "$tree/"
+  # Manual and completions are those of a program that runs here.
+  local native
+  native="$(built "$here")"
+  mkdir "$tree/completions"
+  "$native" man "$tree/man"
+  for shell in bash zsh fish powershell; do "$native" completions $shell >"$tree/completions/skyhaul.$shell"; done
+  find "$tree" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+  case "$1" in
+    windows-*)
+      rm -f "dist/${tree##*/}.zip"
+      (cd target/dist && TZ=UTC "$tools/python" -m zipfile -c "../../dist/${tree##*/}.zip" "${tree##*/}") ;;
+    *)
+      tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -C target/dist -cf - "${tree##*/}" |
+        gzip -n9 >"dist/${tree##*/}.tar.gz" ;;
+  esac
+}
+
+if wanted static || wanted deb; then
+  for platform in $platforms; do program_target "$platform" >/dev/null; done
+  build "$here"
 fi
 if wanted static; then
-  tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -C target/dist -cf - "${tree##*/}" |
-    gzip -n9 >"dist/${tree##*/}.tar.gz"
+  for platform in $platforms; do
+    [ "$platform" = "$here" ] || build "$platform"
+    archive "$platform"
+  done
 fi
 if wanted deb; then
-  packaging/deb.sh "$tree" "$version"
+  packaging/deb.sh "target/dist/skyhaul-$version-$here" "$version"
 fi
 if wanted wheel; then
-  PATH="$tools:$PATH" "$tools/maturin" build --profile packaged --locked --zig --compatibility manylinux2014 --quiet --out dist
+  for platform in $platforms; do
+    target="$(wheel_target "$platform")"
+    with_target "$target"
+    cross "$platform" maturin build --profile "$profile" --target "$target" --locked --zig --compatibility manylinux2014 --quiet --out dist
+  done
 fi
 if wanted sdist; then
   "$tools/maturin" sdist --out dist
@@ -45,5 +119,5 @@ fi
 if wanted sbom; then
   "$tools/python" tools/sbom.py dist/skyhaul.cdx.json
 fi
-(cd dist && sha256sum -- *.tar.gz *.deb *.whl *.json 2>/dev/null >SHA256SUMS || true)
+(cd dist && sha256sum -- *.tar.gz *.zip *.deb *.whl *.json 2>/dev/null >SHA256SUMS || true)
 ls -l dist

@@ -49,16 +49,56 @@ unit() { # root
 }
 
 passed() { echo "test-dist: $1"; tested=$((tested + 1)); }
+skipped() { echo "test-dist: $1"; }
 
 for file in dist/skyhaul-"$version"-linux-*.tar.gz; do
   [ -e "$file" ] || continue
-  root="$work/static"
+  arch="${file##*-linux-}" && arch="${arch%.tar.gz}"
+  root="$work/static-$arch"
   mkdir -p "$root"
   tar -xzf "$file" -C "$root" --strip-components 1
-  [ "$(inside "$root" /skyhaul --version)" = "skyhaul $version" ]
-  inside "$root" /skyhaul demo --out /demo >/dev/null
+  emulator=()
+  if [ "$arch" != "$(uname -m)" ]; then
+    qemu="$(command -v "qemu-$arch-static" || true)"
+    [ -n "$qemu" ] || { skipped "${file##*/}: not run, there is no qemu-$arch-static (Debian: qemu-user-static)"; continue; }
+    cp "$qemu" "$root/qemu"
+    emulator=(/qemu)
+  fi
+  [ "$(inside "$root" "${emulator[@]}" /skyhaul --version)" = "skyhaul $version" ]
+  inside "$root" "${emulator[@]}" /skyhaul demo --out /demo >/dev/null
   demo_of "$root/demo"
-  passed "${file##*/}: runs in an empty file system"
+  passed "${file##*/}: runs in an empty file system${emulator:+ under QEMU}"
+done
+
+for file in dist/skyhaul-"$version"-windows-*.zip; do
+  [ -e "$file" ] || continue
+  command -v wine >/dev/null || { skipped "${file##*/}: not run, there is no Wine (Debian: wine wine64)"; continue; }
+  root="$work/windows"
+  mkdir -p "$root"
+  python3 -m zipfile -e "$file" "$root"
+  program="$(echo "$root"/*/skyhaul.exe)"
+  # Wine before version 9 lacks a library of Windows 10 that Rust's random numbers need.
+  "$here/target/dist-venv/bin/python-zig" cc -target x86_64-windows-gnu -shared -o "${program%/*}/bcryptprimitives.dll" \
+    packaging/windows/bcryptprimitives.c -ladvapi32
+  windows() { (cd "$root" && WINEPREFIX="$work/wine" WINEDEBUG=-all wine "$program" "$@"); }
+  [ "$(windows --version 2>/dev/null | tr -d '\r')" = "skyhaul $version" ]
+  windows demo --out demo >/dev/null 2>&1
+  demo_of "$root/demo"
+  # What needs Linux says so.
+  for command in emulate wire gateway; do
+    said="$(windows "$command" send 192.0.2.1:5001 --time "1 s" 2>&1 || true)"
+    grep -q "needs Linux" <<<"$said" || { echo "test-dist: $command on Windows says: $said" >&2; exit 1; }
+  done
+  passed "${file##*/}: runs under Wine"
+done
+
+for file in dist/skyhaul-"$version"-macos-*.tar.gz; do
+  [ -e "$file" ] || continue
+  root="$work/${file##*/}"
+  mkdir -p "$root"
+  tar -xzf "$file" -C "$root" --strip-components 1
+  "$here/target/dist-venv/bin/python" packaging/macos/check.py "$root/skyhaul"
+  passed "${file##*/}: loads what every macOS has, and is signed; it cannot be run here"
 done
 
 for file in dist/skyhaul_"$version"_*.deb; do
@@ -94,7 +134,40 @@ for file in dist/skyhaul_"$version"_*.deb; do
   packaging/test-unit.sh "$file"
 done
 
-for file in dist/skyhaul-"$version"-*abi3*.whl dist/skyhaul-"$version".tar.gz; do
+# Python of Debian for another processor, in a folder.
+foreign_python() { # architecture of Debian, folder
+  local apt=(apt-get -qq -y -o APT::Architecture="$1" -o APT::Architectures::="$1" -o Dir::State="$2/apt" -o Dir::Cache="$2/apt"
+    -o Dir::State::status="$2/apt/status" -o Acquire::Languages=none -o APT::Sandbox::User="$(id -un)")
+  mkdir -p "$2/apt/lists/partial" "$2/apt/archives/partial" "$2/debs"
+  touch "$2/apt/status"
+  "${apt[@]}" update >/dev/null 2>&1 || return 1
+  (cd "$2/debs" && "${apt[@]}" download python3.11-minimal libpython3.11-minimal libpython3.11-stdlib libc6 libgcc-s1 libexpat1 zlib1g \
+    libssl3 libffi8 libbz2-1.0 liblzma5 libsqlite3-0 libuuid1 libncursesw6 libtinfo6 libreadline8 >/dev/null 2>&1) || return 1
+  for deb in "$2"/debs/*.deb; do dpkg-deb -x "$deb" "$2/root"; done
+}
+
+for file in dist/skyhaul-"$version"-*abi3*.whl; do
+  [ -e "$file" ] || continue
+  case "$file" in
+    *linux*"_$(uname -m).whl") ;; # below
+    *linux*_aarch64.whl)
+      if ! command -v qemu-aarch64-static >/dev/null || ! foreign_python arm64 "$work/arm64"; then
+        skipped "${file##*/}: not run, QEMU or Python for this processor is missing (Debian: qemu-user-static)"
+        continue
+      fi
+      python3 -m zipfile -e "$file" "$work/arm64/wheel"
+      (cd "$work" && PYTHONPATH="$work/arm64/wheel" qemu-aarch64-static -L "$work/arm64/root" "$work/arm64/root/usr/bin/python3.11" -c "
+import skyhaul as sh
+assert sh.__version__ == '$version'
+assert sh.run('preset:peach-geo', set={'duration': '2 s'}).summary['goodput_bit_s'] > 0")
+      passed "${file##*/}: runs under QEMU" ;;
+    *)
+      python3 -m zipfile -t "$file" >/dev/null
+      skipped "${file##*/}: built; there is no Python for this system here to run it" ;;
+  esac
+done
+
+for file in dist/skyhaul-"$version"-*abi3*linux*_"$(uname -m)".whl dist/skyhaul-"$version".tar.gz; do
   [ -e "$file" ] || continue
   venv="$work/venv-${file##*.}"
   python3 -m venv "$venv"

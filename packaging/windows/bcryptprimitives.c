@@ -1,0 +1,8 @@
+// ProcessPrng of Windows 10 for a Wine that has no bcryptprimitives.dll; for tests only, it is in no package.
+#include <stddef.h>
+
+unsigned char __stdcall SystemFunction036(void *data, unsigned long size); // RtlGenRandom
+
+__declspec(dllexport) int __stdcall ProcessPrng(unsigned char *data, size_t size) {
+  return SystemFunction036(data, (unsigned long)size);
+}
