@@ -23,7 +23,7 @@ pub struct Bulk {
 }
 
 impl Bulk {
-    /// This many bytes, from `start` on. Scenarios do not use it, but hosts do that send to others.
+    /// This many bytes, from `start` on. Hosts on a real network use it, scenarios do not.
     #[must_use]
     pub fn sized(start: Instant, bytes: u64) -> Self {
         Self { next: start, bytes: bytes.min(WITHOUT_END), stopped: false }
