@@ -15,9 +15,9 @@ pub const EVENTS: &str = "urn:skyhaul:qlog:events:tcp";
 pub struct LogMetadata<'a> {
     /// Title of the file.
     pub title: &'a str,
-    /// The program that writes it.
+    /// What produced the events: a program and its version.
     pub description: &'a str,
-    /// The run or the host that was traced.
+    /// The flow or connection that was traced.
     pub object: &'a str,
     /// Protocol of the packets: "TCP" or "UDP".
     pub protocol: &'a str,
@@ -76,7 +76,7 @@ impl<W: Write> Log<W> {
         }
     }
 
-    /// Writes an event at `time`; `group` numbers the flow or link to which it belongs within the log.
+    /// Writes an event at `time`; `group`: number of the transfer to which it belongs, if any.
     pub fn event(&mut self, time: Instant, group: Option<u64>, name: &str, data: &Value) {
         let mut event = json!({ "time": millis(time), "name": format!("tcp:{name}"), "data": data });
         if let Some(number) = group {
