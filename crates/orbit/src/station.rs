@@ -119,10 +119,17 @@ mod file {
             let expected =
                 "a city, such as \"Palermo\", or { latitude = \"38.12 deg\", longitude = \"13.36 deg\" }";
             let city = |text: &str| {
-                Station::city(text).map(|Station { name, latitude, longitude }| Table { name, latitude, longitude })
+                Station::city(text).map(|Station { name, latitude, longitude }| Table {
+                    name,
+                    latitude,
+                    longitude,
+                })
             };
-            text_or_table(d, expected, city, bare)
-                .map(|Table { name, latitude, longitude }| Station { name, latitude, longitude })
+            text_or_table(d, expected, city, bare).map(|Table { name, latitude, longitude }| Station {
+                name,
+                latitude,
+                longitude,
+            })
         }
     }
 }

@@ -116,7 +116,13 @@ mod tests {
             Event::FlowStarted { flow },
             Event::Frame { flow, frame },
             Event::GaveUp { flow },
-            Event::Handover { link, from: None, to: Some(1), before: Duration::ZERO, after: Duration::from_secs(1) },
+            Event::Handover {
+                link,
+                from: None,
+                to: Some(1),
+                before: Duration::ZERO,
+                after: Duration::from_secs(1)
+            },
             Event::InOrder { flow, bytes: 5 },
             Event::LinkChanged { link, what: LinkChange::Rate, value: 5 },
             Event::LinkChanged { link, what: LinkChange::Delay, value: 5 },

@@ -287,7 +287,10 @@ fn search(inverse: &Inverse, measured: &[f64]) -> Candidate {
         let spectrum = Spectrum::new(|u| inverse.at(stitch(xi, u)), TERMS, POINTS);
         for sign in [Sign::Plus, Sign::Minus] {
             let distance_at = |half: f64| {
-                distance(&spectrum.autocorrelation(sign, &Innovation::uniform(half), measured.len()), measured)
+                distance(
+                    &spectrum.autocorrelation(sign, &Innovation::uniform(half), measured.len()),
+                    measured,
+                )
             };
             let (half, distance) = smallest(distance_at);
             if distance < best.distance {

@@ -165,7 +165,8 @@ impl Record {
             "" => "a number without unit".into(),
             unit => format!("[{unit}] or no unit"),
         };
-        Err(file.wrong(self.line, format!("{key} of {satellite} has the unit [{unit}]: accepted is {accepted}")))
+        Err(file
+            .wrong(self.line, format!("{key} of {satellite} has the unit [{unit}]: accepted is {accepted}")))
     }
 }
 

@@ -178,7 +178,9 @@ impl Model for Config {
             motion: motion(radius),
             tilt: Rotation::of(radians(self.inclination)),
             nodes: (0..self.planes).map(node).collect(),
-            phases: (0..self.planes).flat_map(|p| (0..u64::from(per_plane)).map(move |k| phase(p, k))).collect(),
+            phases: (0..self.planes)
+                .flat_map(|p| (0..u64::from(per_plane)).map(move |k| phase(p, k)))
+                .collect(),
             grid: Grid { planes, per_plane, closes },
         })
     }

@@ -176,7 +176,8 @@ fn naive_arq(config: &LinkConfig, shape: Shape, arq: arq::Config, arrivals: &[Ar
             let survived = of_block.iter().filter(|&&s| sent[s].arrived && sent[s].survived).count();
             let packets = blocks[block].len();
             let is_closed = block < closed;
-            let over = is_closed && of_block.len() == packets + m && of_block.iter().all(|&s| sent[s].arrived);
+            let over =
+                is_closed && of_block.len() == packets + m && of_block.iter().all(|&s| sent[s].arrived);
             for s in of_block {
                 let Sent { packet: Some(i), arrived: true, settled: false, .. } = sent[s] else { continue };
                 if sent[s].survived || is_closed && survived >= packets {
@@ -255,7 +256,14 @@ fn naive_arq(config: &LinkConfig, shape: Shape, arq: arq::Config, arrivals: &[Ar
             }
             filled += 1;
             let (arrival, lost) = channel.send(now, &arrivals[i].p);
-            sent.push(Sent { block, packet: Some(i), arrival, survived: !lost, arrived: false, settled: false });
+            sent.push(Sent {
+                block,
+                packet: Some(i),
+                arrival,
+                survived: !lost,
+                arrived: false,
+                settled: false,
+            });
             continue;
         }
         if let Some(a) = arrivals.get(next).filter(|a| a.at <= now) {

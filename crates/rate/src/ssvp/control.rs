@@ -102,8 +102,7 @@ impl Control {
             }
         } else if new == 0 && now - self.updated >= one {
             // An application below the rate says nothing about the path: its rate would double without bound.
-            let doubles =
-                self.config.startup == Startup::Double && self.decreased.is_none() && self.limited;
+            let doubles = self.config.startup == Startup::Double && self.decreased.is_none() && self.limited;
             let alpha = self.config.alpha;
             self.set(if doubles { self.gap / 2.0 } else { self.gap * srtt / (srtt + alpha * self.gap) });
             (self.updated, self.limited) = (now, false);

@@ -29,7 +29,13 @@ impl Link {
     /// A link of `bits` bit/s with a delay of `delay_ms` ms each way, which loses nothing.
     pub(crate) fn new(bits: f64, delay_ms: u64) -> Self {
         let delay = Duration::from_millis(delay_ms);
-        Self { rate: bits / 8.0, delay, queue: 50, loses: Box::new(|_| false), reports_lost_from: Instant::MAX }
+        Self {
+            rate: bits / 8.0,
+            delay,
+            queue: 50,
+            loses: Box::new(|_| false),
+            reports_lost_from: Instant::MAX,
+        }
     }
 }
 

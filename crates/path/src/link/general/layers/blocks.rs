@@ -104,7 +104,13 @@ impl Blocks {
     }
 
     /// A transmission of a block was due at the receiver, and `survived` or was lost: a packet, or parity (`None`).
-    pub(super) fn arrive(&mut self, key: u32, packet: Option<u32>, survived: bool, settled: &mut Vec<Settled>) {
+    pub(super) fn arrive(
+        &mut self,
+        key: u32,
+        packet: Option<u32>,
+        survived: bool,
+        settled: &mut Vec<Settled>,
+    ) {
         let block = self.all.get_mut(key);
         block.pending -= 1;
         block.arrived += u32::from(survived);
@@ -144,7 +150,10 @@ mod tests {
         let keys: Vec<_> = [100, 300, 200].into_iter().map(|size| b.add(size)).collect();
         assert_eq!(keys.iter().map(|k| k.1).collect::<Vec<_>>(), [Some(0), None, None]);
         let key = keys[0].0;
-        assert_eq!([b.next_parity(), b.next_parity(), b.next_parity()], [Some((key, 300)), Some((key, 300)), None]);
+        assert_eq!(
+            [b.next_parity(), b.next_parity(), b.next_parity()],
+            [Some((key, 300)), Some((key, 300)), None]
+        );
         assert_eq!(arrive(&mut b, key, Some(7), true), [Settled::Arrived(7)]);
         assert_eq!(arrive(&mut b, key, Some(8), false), []);
         assert_eq!(arrive(&mut b, key, Some(9), true), [Settled::Arrived(9)]);
@@ -171,7 +180,10 @@ mod tests {
         assert_eq!(arrive(&mut b, key, Some(1), false), []);
         assert!(!b.has_parity());
         b.close(0);
-        assert_eq!([b.next_parity(), b.next_parity(), b.next_parity()], [Some((key, 1)), Some((key, 1)), None]);
+        assert_eq!(
+            [b.next_parity(), b.next_parity(), b.next_parity()],
+            [Some((key, 1)), Some((key, 1)), None]
+        );
         // A late closing of blocks that are closed changes nothing.
         b.close(0);
         assert_eq!(b.add(1).1, Some(1));

@@ -134,8 +134,9 @@ impl<P: PacketView> Layers<P> {
 
     /// Start of the next transmission.
     fn next_start(&self, link: &General<P>) -> Instant {
-        let sends =
-            self.blocks.has_parity() || !self.to_resend.is_empty() || !link.queue.is_empty() && self.has_window();
+        let sends = self.blocks.has_parity()
+            || !self.to_resend.is_empty()
+            || !link.queue.is_empty() && self.has_window();
         if sends && link.ready_at < Instant::MAX { link.ready_at.max(self.clock) } else { Instant::MAX }
     }
 
@@ -221,7 +222,12 @@ impl<P: PacketView> Layers<P> {
 
     /// Sends the packet in transmission over both paths, as far as they are usable; `survived` says whether the channel spares the
     /// first copy to arrive.
-    fn send_twice(&mut self, link: &mut General<P>, (key, mut unsettled): (u32, Unsettled<P>), survived: bool) {
+    fn send_twice(
+        &mut self,
+        link: &mut General<P>,
+        (key, mut unsettled): (u32, Unsettled<P>),
+        survived: bool,
+    ) {
         let end = link.free_at;
         let [first, second] = self.two_paths.as_mut().map_or([None; 2], |paths| paths.leave(end));
         // Both copies draw, used or not: otherwise losses would depend on which satellite is visible.
@@ -235,7 +241,10 @@ impl<P: PacketView> Layers<P> {
         let (block, _) = self.blocks.add(size);
         self.blocks.next_parity();
         let (at, path) = first.unwrap_or((end, 0));
-        self.schedule(at, What::Arrive { block, packet: Some(key), survived: survived && first.is_some(), path });
+        self.schedule(
+            at,
+            What::Arrive { block, packet: Some(key), survived: survived && first.is_some(), path },
+        );
         let copy = second.is_some();
         link.counters.repair.transmissions += u64::from(copy);
         link.counters.repair.parity += u64::from(copy);
