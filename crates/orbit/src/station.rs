@@ -45,14 +45,14 @@ impl Station {
             Some(&(name, latitude, longitude)) => Ok(Self { name: name.into(), latitude, longitude }),
             None => {
                 let start = name.trim().get(..1).unwrap_or("");
-                let alike = CITIES
+                let similar = CITIES
                     .iter()
                     .map(|c| c.0)
                     .filter(|c| c.get(..1).is_some_and(|s| s.eq_ignore_ascii_case(start)));
-                let alike = alike.collect::<alloc::vec::Vec<_>>().join(", ");
-                let known = match alike.as_str() {
+                let similar = similar.collect::<alloc::vec::Vec<_>>().join(", ");
+                let known = match similar.as_str() {
                     "" => String::new(),
-                    alike => alloc::format!(" (known with this letter: {alike})"),
+                    similar => alloc::format!(" (known with this letter: {similar})"),
                 };
                 Err(UnknownCity(alloc::format!(
                     "the list has no city \"{name}\": write {{ latitude = \"38.12 deg\", longitude = \

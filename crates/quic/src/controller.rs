@@ -311,7 +311,7 @@ impl Controller for Adapter {
         metrics
     }
 
-    /// A new path begins with a new control, since nothing known of the old path need hold for it (RFC 9000 §9.4).
+    /// A new path begins with a new control: what is known of the old path may be wrong for it (RFC 9000 §9.4).
     fn clone_box(&self) -> Box<dyn Controller> {
         let core = self.core();
         let mtu = core.smss.try_into().unwrap_or(u16::MAX);

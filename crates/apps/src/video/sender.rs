@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn a_coder_that_is_told_falls_silent_and_goes_on_smaller() {
+    fn a_coder_pauses_when_the_rate_falls_and_goes_on_with_smaller_frames() {
         let mut v = video(&format!("{{{TRACE}, \"coder\": {{\"delay\": \"80 ms\"}}}}"), STREAM);
         let nominal = v.nominal;
         v.feedback(&Feedback { allowed: Some(nominal * 0.5 / 0.95), ..Feedback::default() });
@@ -473,18 +473,18 @@ mod tests {
         );
         assert_eq!((frames[2].bytes, frames[4].bytes), (250 + 16, 1000 + 16));
         let seen = v.viewed(at(200));
-        assert_eq!((seen.gaps, seen.switches), (2, 0), "it was told before the first frame");
+        assert_eq!((seen.gaps, seen.switches), (2, 0), "the rate fell before the first frame");
     }
 
     #[test]
-    fn what_datagrams_are_allowed_is_less_their_headers() {
+    fn headers_of_datagrams_take_their_part_of_the_allowed_rate() {
         let over = Transport::Datagrams { header: 28, yields: true };
         // Frames of 1000 bytes, 200 kbit/s, in packets of 960 and 40 bytes of payload with 40 bytes of headers each.
         let text = r#"{"trace": "a", "text": "1000\n1000\n1000", "phase": false, "rate": "200 kbit/s",
                        "coder": {"delay": "0 s", "share": 1, "layers": ["100 kbit/s", "200 kbit/s"]}}"#;
         for (allowed, target) in [(215e3, 100e3), (217e3, 200e3)] {
             let mut v = video(text, over);
-            // 54 packets a second of 80 bytes of headers per frame: 216 kbit/s once the frames are known.
+            // 25 frames a second of 1000 bytes and two headers of 40 bytes: 216 kbit/s once frames have been sent.
             run(&mut v, 10_000);
             v.feedback(&Feedback { allowed: Some(allowed), ..Feedback::default() });
             let mut last = run(&mut v, 10_100).into_iter().filter_map(|(_, d)| match d {
@@ -504,7 +504,7 @@ mod tests {
             .iter()
             .filter_map(|(_, d)| if let Demand::Datagram(n) = d { Some(u64::from(*n) - 40) } else { None })
             .sum();
-        // Frames are alike for 11 s: about 18 independent samples of a variation of half.
+        // Sizes are correlated over about 11 s (`Movie::named`), and a run of 400 s contains few independent samples.
         assert!((bytes as f64 * 8.0 / 400.0 / 320e3 - 1.0).abs() < 0.25, "{bytes}");
     }
 

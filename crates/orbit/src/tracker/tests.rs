@@ -152,8 +152,8 @@ fn a_single_satellite_comes_and_goes() {
     let changes = handovers(&all);
     assert!(changes.len() >= 4);
     for pair in changes.chunks_exact(2) {
-        let [(rise, up), (set, gone)] = pair else { panic!() };
-        assert_eq!((up.from, up.to, gone.from, gone.to), (None, Some(0), Some(0), None));
+        let [(rise, up), (set, lost)] = pair else { panic!() };
+        assert_eq!((up.from, up.to, lost.from, lost.to), (None, Some(0), Some(0), None));
         let lasts = (*set - *rise).as_secs_f64();
         let want = crate::geometry::overhead_pass(crate::geometry::radius(550.0), 0.0, 25.0);
         // Checked once a second.

@@ -142,7 +142,7 @@ impl<P: PacketView> Fixed<P> {
         }
     }
 
-    /// The next loss to be seen, or the next transmission of low priority.
+    /// The next loss that becomes visible, or the next transmission of low priority.
     #[inline]
     pub(super) fn next_service(&self) -> Option<Instant> {
         let lost = self.doomed.front().map(|d| d.0);

@@ -139,8 +139,8 @@ impl Naive {
     }
 
     fn fits(&self, size: u32, high_only: bool) -> bool {
-        let held = self.lists.iter().flatten().filter(|w| !high_only || !w.p.low);
-        let (packets, bytes) = held.fold((0, 0), |(n, b), w| (n + 1, b + u64::from(w.p.size)));
+        let counted = self.lists.iter().flatten().filter(|w| !high_only || !w.p.low);
+        let (packets, bytes) = counted.fold((0, 0), |(n, b), w| (n + 1, b + u64::from(w.p.size)));
         match self.config.limit {
             Limit::Unlimited => true,
             Limit::Packets(n) => packets < n,

@@ -104,13 +104,13 @@ fn repeats_above_a_code_see_what_it_leaves() {
     let arq = arq::Config { retries: 1, ..arq::Config::new(2000) };
     let error = per::Config { p }.into();
     let (lost, repair, _) = run(&LinkConfig { error, fec: Some(fec), arq: Some(arq), ..config() }, 200_000);
-    let (again, gone) = (200_000.0 * left, 200_000.0 * left * left);
+    let (retransmitted, given_up) = (200_000.0 * left, 200_000.0 * left * left);
     // As above, up to nine losses of a block together.
     assert!(
-        (repair.retransmissions as f64 - again).abs() < 5.0 * (9.0 * again).sqrt(),
-        "{repair:?}, not {again}"
+        (repair.retransmissions as f64 - retransmitted).abs() < 5.0 * (9.0 * retransmitted).sqrt(),
+        "{repair:?}, not {retransmitted}"
     );
-    assert!((lost as f64 - gone).abs() < 5.0 * (9.0 * gone).sqrt(), "{lost}, not {gone}");
+    assert!((lost as f64 - given_up).abs() < 5.0 * (9.0 * given_up).sqrt(), "{lost}, not {given_up}");
 }
 
 #[test]

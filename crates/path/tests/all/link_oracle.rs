@@ -1,4 +1,4 @@
-//! The lazily served link against a naive one that has an event for every departure, and what must hold for
+//! The lazily served link against a naive one that has an event for every departure, and invariants of
 //! every link.
 
 use crate::common;

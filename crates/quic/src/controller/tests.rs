@@ -145,7 +145,7 @@ fn an_application_that_sends_little_does_not_open_the_window() {
     assert_eq!(stage.packets(), 10.0);
 }
 
-/// RFC 9000 §9.4: nothing of the old path is known to hold for the new one.
+/// RFC 9000 §9.4: what is known of the old path may be wrong for the new one.
 #[test]
 fn a_new_path_begins_anew() {
     let mut stage = Stage::new("newreno");

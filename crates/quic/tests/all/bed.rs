@@ -1,5 +1,5 @@
-//! A transfer between two endpoints of quinn over a link, in virtual time. quinn's protocol crate does no I/O and is told the time;
-//! its random numbers have a seed here.
+//! A transfer between two endpoints of quinn over a link, in virtual time. quinn's protocol crate does no I/O and takes the time
+//! as an argument; its random numbers have a seed here.
 
 use quinn::rustls::RootCertStore;
 use quinn::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
