@@ -1,6 +1,6 @@
 //! Look angles from a station to a satellite, and closed forms of circular orbits.
 
-use crate::earth::{GRAVITY, LIGHT, RADIUS, SPIN, degrees, radians};
+use crate::earth::{GRAVITY, RADIUS, SPIN, degrees, radians};
 use crate::vector::Vector;
 use skyhaul_base::math;
 
@@ -18,11 +18,6 @@ impl LookAngles {
     #[must_use]
     pub fn elevation(self) -> f64 {
         degrees(math::asin(self.sine.clamp(-1.0, 1.0)))
-    }
-    /// Propagation delay in seconds.
-    #[must_use]
-    pub fn delay(self) -> f64 {
-        self.range / LIGHT
     }
 }
 
@@ -90,7 +85,7 @@ pub fn overhead_pass(radius: f64, inclination: f64, elevation: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::earth::stationary_radius;
+    use crate::earth::{LIGHT, stationary_radius};
 
     fn near(got: f64, want: f64, tolerance: f64) {
         assert!((got - want).abs() <= tolerance, "{got} is not {want}");
