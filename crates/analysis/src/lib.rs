@@ -43,7 +43,7 @@ pub type Value = Result<f64, DomainError>;
 /// Asserts that `got` is `want` up to a relative error of `tolerance`.
 #[cfg(test)]
 #[track_caller]
-fn near(got: impl Into<Value>, want: f64, tolerance: f64) {
-    let got = got.into().expect("inside the domain");
+fn near(got: Value, want: f64, tolerance: f64) {
+    let got = got.expect("inside the domain");
     assert!((got / want - 1.0).abs() <= tolerance, "{got} is not {want}");
 }

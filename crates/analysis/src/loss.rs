@@ -4,8 +4,8 @@ use crate::Value;
 use crate::domain::{not_negative, positive, probability, some_loss, whole};
 use skyhaul_base::math;
 
-/// Probability that a packet of `bytes` bytes has at least one bit error at the residual bit error rate `ber`: 1 - (1 -
-/// ber)^(8 bytes).
+/// Probability that a packet of `bytes` bytes has at least one bit error at the residual bit error rate `ber`:
+/// `1 - (1 - ber)^(8 bytes)`.
 ///
 /// # Errors
 /// If `ber` is no probability or `bytes` negative.
@@ -20,7 +20,8 @@ pub fn packet_loss(ber: f64, bytes: f64) -> Value {
 
 /// Probability that a window of `w` packets loses two or more: how often one repair per RTT does not suffice.
 ///
-/// # Errors If `w` is not a whole number of packets, or `p` is not a probability.
+/// # Errors
+/// If `w` is not a whole number of packets, or `p` is not a probability.
 pub fn two_or_more(w: f64, p: f64) -> Value {
     whole("w", w, 1.0)?;
     probability("p", p)?;
@@ -28,22 +29,23 @@ pub fn two_or_more(w: f64, p: f64) -> Value {
     Ok((1.0 - (1.0 - p) * rest - w * p * rest).max(0.0))
 }
 
-/// Probability that a loss in a window of `w` packets causes fewer than three duplicate acknowledgements: of those of
-/// the other `w - 1` packets, each is lost with probability `q`.
+/// Probability that a loss in a window of `w` packets causes fewer than three duplicate acknowledgements: each
+/// of those of the other `w - 1` packets is lost with probability `q`.
 ///
-/// # Errors If `w` is not a whole number of packets, or `q` is not a probability.
+/// # Errors
+/// If `w` is not a whole number of packets, or `q` is not a probability.
 pub fn no_fast_retransmit(w: f64, q: f64) -> Value {
     whole("w", w, 1.0)?;
     probability("q", q)?;
     let n = w - 1.0;
-    let (mut sum, mut ways) = (0.0, 1.0);
+    let (mut sum, mut combinations) = (0.0, 1.0);
     for i in 0..3 {
         let i = f64::from(i);
         if i > n {
             break;
         }
-        sum += ways * math::pow(1.0 - q, i) * math::pow(q, n - i);
-        ways *= (n - i) / (i + 1.0);
+        sum += combinations * math::pow(1.0 - q, i) * math::pow(q, n - i);
+        combinations *= (n - i) / (i + 1.0);
     }
     Ok(sum.min(1.0))
 }

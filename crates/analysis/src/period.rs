@@ -2,7 +2,7 @@
 //!
 //! A window is sent once per transmission period: the longest of the round trip, the time to send the window over the
 //! forward link, and the time to send its acknowledgements over the return link. Sizes are bytes; where the source
-//! divides bytes by bit/s, bits are meant. One sentence of it swaps the names of T and T'; its Eqs. 1 and 2 hold.
+//! divides bytes by bit/s, bits are meant. One sentence of the paper swaps the names of T and T'; Eqs. 1 and 2 are right.
 
 use crate::domain::{at_least_one, fraction, not_negative, positive};
 use crate::{DomainError, Value};

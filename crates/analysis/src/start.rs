@@ -14,7 +14,7 @@ pub fn slow_start_time(rtt: f64, rate: f64, bits: f64) -> Value {
     positive("rtt", rtt)?;
     positive("rate", rate)?;
     positive("bits", bits)?;
-    // Less than one packet per RTT is reached immediately.
+    // Below half a packet per RTT the formula is negative.
     Ok(rtt * (1.0 + math::log2(rate * rtt / bits)).max(0.0))
 }
 
@@ -22,7 +22,8 @@ pub fn slow_start_time(rtt: f64, rate: f64, bits: f64) -> Value {
 /// floor(`w1`·`growth`^i) packets, i = 0, 1, … `growth` is 2 with an acknowledgement per packet, 1.5 with one per two
 /// packets.
 ///
-/// # Errors If `n` is not a whole number of packets, or `w1` or `growth` is below 1.
+/// # Errors
+/// If `n` is not a whole number of packets, or `w1` or `growth` is below 1.
 pub fn slow_start_rounds(n: f64, w1: f64, growth: f64) -> Result<u32, DomainError> {
     whole("n", n, 0.0)?;
     at_least_one("w1", w1)?;
@@ -41,7 +42,7 @@ pub fn slow_start_rounds(n: f64, w1: f64, growth: f64) -> Result<u32, DomainErro
     Ok(rounds)
 }
 
-/// Duration of such a transfer, s: its rounds, plus an RTT for the handshake if there is one.
+/// Duration of a transfer of `n` packets without loss, s: its [rounds](slow_start_rounds), plus an RTT for the handshake if there is one.
 ///
 /// # Errors
 /// As [`slow_start_rounds`], or if `rtt` is not above 0.

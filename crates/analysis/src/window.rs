@@ -74,7 +74,7 @@ mod tests {
         // The knee on 4 Mbit/s: about 170 packets ([Luglio]), 254 kB.
         near(window_knee(4e6, 0.508), 254e3, 1e-9);
         near(Ok(window_knee(4e6, 0.508).unwrap() / 1500.0), 169.33, 1e-4);
-        // Packets that a window is worth: 12000/0.508 bit/s each.
+        // A packet of 1500 bytes more in the window: 12000 bit per 0.508 s.
         near(window_limit(12_000.0, 0.508), 23_622.0, 1e-4);
     }
 

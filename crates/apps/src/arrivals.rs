@@ -43,7 +43,7 @@ impl Refusal for Invalid {
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     next: Instant,
-    /// Mean time between two, in seconds.
+    /// Mean time between two transfers, in seconds.
     gap: f64,
     gaps: Rng,
     sizes: (Sizes, Rng),
@@ -107,7 +107,7 @@ impl Arrivals {
 impl Workload for Arrivals {
     #[inline]
     fn next(&self) -> Instant {
-        // Those that wait are not drawn before there is a connection for them.
+        // A transfer is drawn only once there is a connection for it.
         if self.free == 0 { Instant::MAX } else { self.next }
     }
     fn poll(&mut self, now: Instant) -> Option<Demand> {
@@ -176,7 +176,7 @@ mod tests {
         assert!(two.poll(now).is_some());
         assert!(two.poll(now).is_some());
         assert_eq!((two.poll(now), two.next(), two.transfers()), (None, Instant::MAX, 2));
-        // They are served late, but they arrived when they did.
+        // They begin late, but their arrival times are the same.
         for (n, at) in (2..).zip(&arrived[2..]) {
             assert_eq!(two.acknowledged(now), Outcome::Next);
             assert_eq!(two.next(), *at);

@@ -23,7 +23,7 @@ pub struct Bulk {
 }
 
 impl Bulk {
-    /// This many bytes, from `start` on. Scenarios do not use it, but hosts do that send to others.
+    /// This many bytes, from `start` on. Hosts on a real network use it, scenarios do not.
     #[must_use]
     pub fn sized(start: Instant, bytes: u64) -> Self {
         Self { next: start, bytes: bytes.min(WITHOUT_END), stopped: false }
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn so_many_bytes_end_by_themselves_and_data_without_end_does_not() {
+    fn a_number_of_bytes_ends_and_endless_data_does_not() {
         let at = Instant::from_nanos(7);
         let mut b = Bulk::sized(at, 1000);
         assert_eq!((b.next(), b.poll(Instant::ZERO)), (at, None));

@@ -50,7 +50,7 @@ pub trait Watch {
     /// Video in the viewer's buffer, s; `None` before the first frame.
     fn buffered(&self, now: Instant) -> Option<f64>;
     /// Total stall time of the viewer so far, s; `None` before the first frame.
-    fn stood(&self, now: Instant) -> Option<f64>;
+    fn stalled(&self, now: Instant) -> Option<f64>;
     /// Memory of the frames and packets that the viewer waits for or remembers, bytes, by estimated sizes: the same on every
     /// machine.
     fn held(&self) -> u64;

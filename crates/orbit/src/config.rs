@@ -129,7 +129,7 @@ impl Shells {
     /// The known constellation of this name.
     ///
     /// # Errors
-    /// If there is none: what to write instead.
+    /// If the name is unknown; the message lists the known ones.
     pub fn named(name: &str) -> Result<Constellation, UnknownConstellation> {
         named::find(name).ok_or_else(|| {
             let known: Vec<&str> = named::NAMED.iter().map(|n| n.0).collect();

@@ -14,11 +14,12 @@ use skyhaul_path::{Change, Course, Delay};
 #[derive(Debug)]
 pub struct Flight {
     tracker: Tracker,
-    /// Remaining changes of the current step, and its start.
+    /// Remaining changes of the current step.
     pending: VecDeque<Change>,
+    /// Start of the current step.
     at: Instant,
     visible: bool,
-    /// Packets leave over two paths at a time; whether each can be used.
+    /// With [`Diversity::Both`]: whether each of the two paths can be used.
     both: Option<[bool; 2]>,
 }
 
@@ -44,8 +45,8 @@ impl Flight {
             self.pending.push_back(Change::Delay(line(step.from, step.until, &path)));
         }
         // When the link loses sight, it stops sending before its paths end.
-        let sets = self.visible && !visible;
-        if sets {
+        let goes_down = self.visible && !visible;
+        if goes_down {
             self.pending.push_back(Change::Visible(false));
         }
         if let Some(used) = &mut self.both {
@@ -57,7 +58,7 @@ impl Flight {
                 *used = path.is_some();
             }
         }
-        if visible != self.visible && !sets || self.pending.is_empty() {
+        if visible != self.visible && !goes_down || self.pending.is_empty() {
             self.pending.push_back(Change::Visible(visible));
         }
         self.visible = visible;
@@ -85,11 +86,11 @@ impl Course for Flight {
     }
 }
 
-/// The first time within `horizon` at which there is a path, and its one-way delay. `None` if there is none. A
-/// search over many satellites stops early and reports how far it got.
+/// The first time within `horizon` at which there is a path, and its one-way delay. The search covers at most a day, and less for
+/// many satellites.
 ///
 /// # Errors
-/// The time searched without success.
+/// If there is no path: the time searched.
 pub fn first_path(
     config: &Config,
     sky: &Arc<Sky>,
@@ -98,8 +99,8 @@ pub fn first_path(
     // This many positions take about a second.
     const LOOKS: u64 = 20_000_000;
     let mut tracker = Tracker::new(config, sky.clone());
-    let least = config.interval * (LOOKS / u64::from(sky.count().max(1)));
-    let end = Instant::ZERO + horizon.min(least).min(Duration::from_secs(86_400));
+    let affordable = config.interval * (LOOKS / u64::from(sky.count().max(1)));
+    let end = Instant::ZERO + horizon.min(affordable).min(Duration::from_secs(86_400));
     loop {
         let step = tracker.step();
         if let Some(path) = step.path {
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_are_told_while_there_is_one() {
+    fn each_of_two_paths_ends_once_and_one_is_always_usable() {
         let mut config = Config::new(city("London"), city("Madrid"), named::find("leo550").unwrap());
         config.diversity = Diversity::Both;
         let (mut used, mut ends, mut sum) = ([false; 2], 0, 0);
@@ -181,12 +182,12 @@ mod tests {
             match change {
                 Change::Path(path, delay) => {
                     let was = core::mem::replace(&mut used[usize::from(path)], delay.is_some());
-                    assert!(was || delay.is_some(), "{at:?}: it cannot be used, and was not");
+                    assert!(was || delay.is_some(), "{at:?}: path {path} ends twice");
                     ends += u32::from(was && delay.is_none());
                     sum += 1;
                 }
                 Change::Delay(_) | Change::Handover(_) => {}
-                other => panic!("{at:?}: the other satellite carries on: {other:?}"),
+                other => panic!("{at:?}: {other:?}, although the other satellite serves"),
             }
             assert!(used.contains(&true) || sum < 2, "{at:?}");
         }
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_satellite_it_says_so_again_and_again_and_never_searches_for_ever() {
+    fn without_a_satellite_it_stays_down_and_the_search_for_a_path_ends() {
         let config = Config::new(city("London"), city("Sydney"), named::find("leo550").unwrap());
         let all = until(&config, 10);
         assert!(all.iter().all(|c| c.1 == Change::Visible(false)) && all.len() == 11);
@@ -208,7 +209,7 @@ mod tests {
         let config = Config::new(Station::at(0.0, 90.0), Station::at(0.0, 90.0), ring);
         let sky = Arc::new(Sky::new(&config).unwrap());
         let (at, delay) = first_path(&config, &sky, Duration::from_secs(6_000)).unwrap();
-        // A quarter of a turn relative to the ground, less half of the cone of sight; checked once a second.
+        // A quarter of a revolution relative to the ground, less the coverage angle; checked once a second.
         let relative = crate::geometry::motion(crate::geometry::radius(550.0)) - crate::earth::SPIN;
         let want =
             (90.0 - crate::geometry::coverage(crate::geometry::radius(550.0), 25.0)).to_radians() / relative;

@@ -44,7 +44,7 @@ impl Rotation {
     pub fn of(angle: f64) -> Self {
         Self { cos: math::cos(angle), sin: math::sin(angle) }
     }
-    /// The turn by the sum of both angles.
+    /// The rotation by the sum of both angles.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {

@@ -26,7 +26,7 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
 
 /// Year, month and day of a number of days since 1970-01-01.
 fn civil(days: i64) -> (i64, i64, i64) {
-    // The inverse of the same calendar, in eras of 400 years.
+    // The inverse of `days`, in eras of 400 years.
     let z = days + 719_468;
     let era = z.div_euclid(146_097);
     let of_era = z.rem_euclid(146_097);
@@ -49,6 +49,7 @@ impl Epoch {
             + (876_600.0 * 3_600.0 + 8_640_184.812_866) * centuries
             + 0.093_104 * centuries * centuries
             - 6.2e-6 * centuries * centuries * centuries;
+        // A degree is 240 seconds of time.
         radians((seconds % DAY as f64) / 240.0)
     }
 }

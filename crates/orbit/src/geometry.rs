@@ -1,6 +1,6 @@
 //! Look angles from a station to a satellite, and closed forms of circular orbits.
 
-use crate::earth::{GRAVITY, LIGHT, RADIUS, SPIN, degrees, radians};
+use crate::earth::{GRAVITY, RADIUS, SPIN, degrees, radians};
 use crate::vector::Vector;
 use skyhaul_base::math;
 
@@ -19,19 +19,14 @@ impl LookAngles {
     pub fn elevation(self) -> f64 {
         degrees(math::asin(self.sine.clamp(-1.0, 1.0)))
     }
-    /// Propagation delay in seconds.
-    #[must_use]
-    pub fn delay(self) -> f64 {
-        self.range / LIGHT
-    }
 }
 
 /// The satellite at `space` as seen by the station at `ground`, both in one frame.
 #[must_use]
 pub fn look_angles(ground: Vector, space: Vector) -> LookAngles {
-    let way = space - ground;
-    let range = way.length();
-    LookAngles { range, sine: way.dot(ground) / (range * ground.length()) }
+    let sight = space - ground;
+    let range = sight.length();
+    LookAngles { range, sine: sight.dot(ground) / (range * ground.length()) }
 }
 
 /// Whether the sine of a satellite's elevation is at least `sine`. Equivalent to `look_angles(ground, space).sine >= sine`
@@ -42,8 +37,8 @@ pub(crate) fn is_above(up: Vector, space: Vector, sine: f64) -> bool {
     if height < 0.0 {
         return false;
     }
-    let way = space - up * RADIUS;
-    height >= sine * way.length()
+    let range = (space - up * RADIUS).length();
+    height >= sine * range
 }
 
 /// Radius in km of an orbit at this altitude.
@@ -90,7 +85,7 @@ pub fn overhead_pass(radius: f64, inclination: f64, elevation: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::earth::stationary_radius;
+    use crate::earth::{LIGHT, stationary_radius};
 
     fn near(got: f64, want: f64, tolerance: f64) {
         assert!((got - want).abs() <= tolerance, "{got} is not {want}");
@@ -117,7 +112,7 @@ mod tests {
         let a = radius(780.0);
         near(coverage(a, 8.2), 19.925, 0.01);
         near(range(a, 8.2), 2_464.6, 0.1);
-        // The document gives whole seconds.
+        // 2 · 19.925° / (√(μ/r³) − ω cos i), in whole seconds.
         near(overhead_pass(a, 86.4, 8.2), 670.0, 1.0);
     }
 
@@ -128,8 +123,8 @@ mod tests {
             // A satellite at this elevation: the triangle of centre, station and satellite.
             let distance = range(radius(550.0), elevation);
             let side = Vector::new(0.8, -0.36, -0.48);
-            let way = up * math::sin(radians(elevation)) + side * math::cos(radians(elevation));
-            let space = up * RADIUS + way * distance;
+            let sight = up * math::sin(radians(elevation)) + side * math::cos(radians(elevation));
+            let space = up * RADIUS + sight * distance;
             let angles = look_angles(up * RADIUS, space);
             near(angles.elevation(), elevation, 1e-9);
             near(angles.range, distance, 1e-9);

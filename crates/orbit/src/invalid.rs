@@ -26,7 +26,7 @@ impl Invalid {
     }
 }
 
-/// `value` if it lies in [min, max]; refuses NaN.
+/// Refuses a value outside [min, max], and NaN.
 pub(crate) fn within(key: &str, value: f64, min: f64, max: f64, unit: &str) -> Result<(), Invalid> {
     if value >= min && value <= max {
         return Ok(());

@@ -13,7 +13,7 @@ pub struct Pass {
     pub rise: Instant,
     /// Set time, to the millisecond, or the end of the span if it is still up.
     pub set: Instant,
-    /// Maximum elevation in degrees, at the station where it is lower.
+    /// Maximum elevation in degrees, at the station where it is lower. For satellites that stay visible for days: one of the maxima.
     pub highest: f64,
 }
 
@@ -28,7 +28,7 @@ pub fn passes(sky: &Sky, stations: Stations, from: Instant, until: Instant) -> V
 
 fn of_one(sky: &Sky, stations: Stations, satellite: u32, from: Instant, until: Instant) -> Vec<Pass> {
     let sees = |at: Instant| sky.sees(stations, satellite, &sky.moment(at));
-    let stride = sky.step() * 100;
+    let stride = sky.stride(satellite);
     let mut list = Vec::new();
     let mut rise = sees(from).then_some(from);
     let mut at = from;
@@ -48,19 +48,19 @@ fn of_one(sky: &Sky, stations: Stations, satellite: u32, from: Instant, until: I
     list
 }
 
-/// The time at which the result of `sees` changes, between two times at which it differs.
+/// The time at which the result of `sees` changes, between two times at which it differs, to the millisecond.
 fn edge(sees: &impl Fn(Instant) -> bool, mut before: Instant, mut after: Instant) -> Instant {
-    let then = sees(before);
+    let initial = sees(before);
     while after - before > Duration::from_millis(1) {
         let middle = before + (after - before) / 2;
-        if sees(middle) == then { before = middle } else { after = middle }
+        if sees(middle) == initial { before = middle } else { after = middle }
     }
     after
 }
 
 fn pass(sky: &Sky, stations: Stations, satellite: u32, rise: Instant, set: Instant) -> Pass {
     let elevation = |at: Instant| sky.elevation(stations, satellite, &sky.moment(at)).unwrap_or(-90.0);
-    // The elevation rises and falls once: a ternary search.
+    // The elevation rises and falls once in a pass: a ternary search.
     let (mut low, mut high) = (rise, set);
     while high - low > Duration::from_millis(10) {
         let third = (high - low) / 3;
@@ -103,14 +103,25 @@ mod tests {
 
     #[test]
     fn a_polar_pass_overhead_lasts_670_seconds() {
-        // The plane turns by 11 degrees of longitude under the way from the equator, so that some pass is nearly overhead.
+        // In two weeks, some pass is nearly overhead.
         let polar = walker::Config::new(780.0, 86.4, [1, 1, 0], walker::Pattern::Star, 8.2);
         let all = seen_from(Station::at(38.0, 0.0), polar, 24 * 14);
         let best = all.iter().max_by(|a, b| a.highest.total_cmp(&b.highest)).unwrap();
         let lasts = (best.set - best.rise).as_secs_f64();
         assert!(best.highest > 85.0 && (lasts - 670.0).abs() < 7.0, "{best:?} {lasts}");
-        // None lasts longer, but for the turning of the Earth.
+        // No pass lasts longer, but for the rotation of the Earth (1 %).
         assert!(all.iter().all(|p| (p.set - p.rise).as_secs_f64() < 677.0));
+    }
+
+    #[test]
+    fn the_sampling_interval_of_the_delay_hides_no_pass() {
+        let ring = walker::Config::new(550.0, 0.0, [1, 1, 0], walker::Pattern::Delta, 25.0);
+        let of = |step: Option<Duration>| {
+            let station = || Station::at(0.0, 100.0);
+            let sky = Sky::new(&Config { step, ..Config::new(station(), station(), ring) }).unwrap();
+            passes(&sky, Stations::One(0), Instant::ZERO, Instant::from_secs_f64(86_400.0))
+        };
+        assert_eq!(of(Some(Duration::from_secs(60))), of(None));
     }
 
     #[test]

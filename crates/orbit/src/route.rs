@@ -83,7 +83,7 @@ const NONE: u32 = u32::MAX;
 
 impl Router {
     /// The shortest path that begins with one of `first` and ends with one of `last`, and its delay in seconds
-    /// (Dijkstra, Numerische Mathematik 1, 1959). Of equal paths, the one with the lower numbers.
+    /// (Dijkstra, Numerische Mathematik 1, 1959). Numbers of satellites break ties, so that the result is unique.
     pub(crate) fn shortest(
         &mut self,
         sky: &Sky,
@@ -171,7 +171,7 @@ mod tests {
         Sky::new(&config).unwrap()
     }
 
-    /// Every way by trying all, as long as there are few satellites.
+    /// Delay of the shortest path in seconds, by relaxing every link as often as there are satellites (Bellman and Ford).
     fn by_relaxation(sky: &Sky, moment: &Moment) -> f64 {
         let grid = sky.grid().unwrap();
         let place = |s| sky.place(s, moment).unwrap();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_way_is_the_shortest_of_all() {
+    fn the_shortest_path_is_that_of_relaxation() {
         let sky = sky("London", "Sydney", "leo780");
         for minute in 0..20 {
             let now = sky.moment(Instant::ZERO + Duration::from_secs(60 * minute));
@@ -204,13 +204,13 @@ mod tests {
             assert!((route.delay(&sky, &now).unwrap() - delay).abs() < 1e-12);
             let grid = sky.grid().unwrap();
             assert!(route.satellites().windows(2).all(|w| grid.neighbours(w[0]).any(|n| n == w[1])));
-            // Light along the ground takes 56.7 ms for 17,000 km; the way is longer, and each satellite takes a millisecond.
+            // Light along the ground takes 56.7 ms for 17,000 km; the path is longer, and each satellite adds a millisecond.
             assert!(delay > 0.057 + route.satellites().len() as f64 * 1e-3 && delay < 0.2, "{delay}");
         }
     }
 
     #[test]
-    fn a_way_along_one_plane_is_as_long_as_its_chords() {
+    fn a_path_along_one_plane_is_as_long_as_its_chords() {
         // A ring over the equator with a satellite above the station, and the other station a quarter of the Earth away.
         let config = walker::Config::new(1_000.0, 0.0, [16, 1, 0], walker::Pattern::Delta, 10.0);
         let mut config = Config::new(Station::at(0.0, 0.0), Station::at(0.0, 90.0), config);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn no_way_leads_through_the_earth() {
+    fn no_path_leads_through_the_earth() {
         let config = walker::Config::new(1_000.0, 0.0, [4, 1, 0], walker::Pattern::Delta, 10.0);
         let mut config = Config::new(Station::at(0.0, 0.0), Station::at(0.0, 90.0), config);
         config.relay = Relay::InterSatellite;

@@ -20,8 +20,9 @@ pub struct Sky {
     shells: Vec<Shell>,
     /// Unit vectors from the centre of the Earth to both stations.
     ups: [Vector; 2],
-    /// Rotation of the Earth, and time offset of the satellites in seconds, at the start of the run.
+    /// Rotation angle of the Earth at the epoch, radians.
     angle: f64,
+    /// Time of the satellite model at the start of the run, seconds.
     offset: f64,
     /// Processing delay of a satellite on the path, seconds.
     processing: f64,
@@ -105,7 +106,7 @@ impl Sky {
     fn shell(&self, satellite: u32) -> Option<&Shell> {
         self.shells.iter().rev().find(|s| s.first <= satellite)
     }
-    /// What a satellite is called.
+    /// Name of a satellite.
     #[must_use]
     pub fn name(&self, satellite: u32) -> String {
         self.shell(satellite).map_or_else(String::new, |s| s.motion.name(satellite - s.first))
@@ -131,14 +132,14 @@ impl Sky {
             Stations::One(end) => core::slice::from_ref(&self.ups[end]),
         }
     }
-    /// Whether a satellite is above the minimum elevation at this time.
+    /// Whether a satellite is above its minimum elevation at all of these stations.
     #[must_use]
     pub fn sees(&self, stations: Stations, satellite: u32, moment: &Moment) -> bool {
         let Some(shell) = self.shell(satellite) else { return false };
         let Some(place) = shell.motion.place(satellite - shell.first, moment) else { return false };
         self.positions(stations).iter().all(|up| is_above(*up, place, shell.sine))
     }
-    /// Its elevation in degrees, at the station where it is lower.
+    /// Elevation of a satellite in degrees, at the station where it is lower.
     #[must_use]
     pub fn elevation(&self, stations: Stations, satellite: u32, moment: &Moment) -> Option<f64> {
         let place = self.place(satellite, moment)?;
@@ -166,6 +167,10 @@ impl Sky {
             });
         }
     }
+    /// Interval at which visibility is sampled: a satellite moves by a few degrees in it.
+    pub(crate) fn stride(&self, satellite: u32) -> Duration {
+        self.shell(satellite).map_or(Duration::MAX, |s| s.motion.step() * 100)
+    }
     /// For how many more seconds a satellite is visible; to the second, at most a day.
     #[must_use]
     pub fn remaining(&self, stations: Stations, satellite: u32, moment: &Moment) -> f64 {
@@ -175,21 +180,21 @@ impl Sky {
             return DAY;
         }
         let sees = |after: f64| self.sees(stations, satellite, &Moment::new(moment.time + after, self.angle));
-        // Steps in which a satellite moves by a few degrees.
-        let stride = shell.motion.step().as_secs_f64() * 100.0;
-        let mut still = 0.0;
-        while sees(still + stride) {
-            still += stride;
-            if still >= DAY {
+        let stride = self.stride(satellite).as_secs_f64();
+        // Seconds after which it is visible, and after which it is not.
+        let mut visible = 0.0;
+        while sees(visible + stride) {
+            visible += stride;
+            if visible >= DAY {
                 return DAY;
             }
         }
-        let mut gone = still + stride;
-        while gone - still > 1.0 {
-            let middle = f64::midpoint(still, gone);
-            if sees(middle) { still = middle } else { gone = middle }
+        let mut hidden = visible + stride;
+        while hidden - visible > 1.0 {
+            let middle = f64::midpoint(visible, hidden);
+            if sees(middle) { visible = middle } else { hidden = middle }
         }
-        still
+        visible
     }
     /// The grid of inter-satellite links.
     pub(crate) fn grid(&self) -> Option<Grid> {
@@ -221,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn constellations_are_counted_through() {
+    fn satellites_are_numbered_across_constellations() {
         let mut mixed = config("leo780");
         mixed.constellation.0.push(named::find("meo8062").unwrap());
         mixed.constellation.0.push(stationary::Config { longitude: 10.0, elevation: 5.0 }.into());
@@ -263,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_remains_ends_where_sight_ends() {
+    fn the_remaining_time_ends_where_visibility_ends() {
         let sky = Sky::new(&config("leo780")).unwrap();
         let now = sky.moment(Instant::ZERO);
         let mut all = Vec::new();

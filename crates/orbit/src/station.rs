@@ -24,7 +24,7 @@ pub struct Station {
     pub longitude: f64,
 }
 
-/// The name is not a known city.
+/// The name is not that of a known city.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UnknownCity(String);
@@ -45,14 +45,14 @@ impl Station {
             Some(&(name, latitude, longitude)) => Ok(Self { name: name.into(), latitude, longitude }),
             None => {
                 let start = name.trim().get(..1).unwrap_or("");
-                let alike = CITIES
+                let similar = CITIES
                     .iter()
                     .map(|c| c.0)
                     .filter(|c| c.get(..1).is_some_and(|s| s.eq_ignore_ascii_case(start)));
-                let alike = alike.collect::<alloc::vec::Vec<_>>().join(", ");
-                let known = match alike.as_str() {
+                let similar = similar.collect::<alloc::vec::Vec<_>>().join(", ");
+                let known = match similar.as_str() {
                     "" => String::new(),
-                    alike => alloc::format!(" (known with this letter: {alike})"),
+                    similar => alloc::format!(" (known with this letter: {similar})"),
                 };
                 Err(UnknownCity(alloc::format!(
                     "the list has no city \"{name}\": write {{ latitude = \"38.12 deg\", longitude = \
@@ -67,14 +67,14 @@ impl Station {
         CITIES.iter().map(|c| Self { name: c.0.into(), latitude: c.1, longitude: c.2 })
     }
 
-    /// The unit vector from the centre of the Earth.
+    /// The unit vector from the centre of the Earth to the station.
     #[must_use]
     pub fn up(&self) -> Vector {
         let (north, east) = (Rotation::of(radians(self.latitude)), Rotation::of(radians(self.longitude)));
         Vector::new(north.cos * east.cos, north.cos * east.sin, north.sin)
     }
 
-    /// Where it is.
+    /// Position in the Earth-fixed frame.
     #[must_use]
     pub fn place(&self) -> Vector {
         self.up() * RADIUS
@@ -102,7 +102,6 @@ mod file {
     use serde::{Deserialize, Deserializer};
     use skyhaul_base::amount::text_or_table;
 
-    /// The table.
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Table {
@@ -114,23 +113,23 @@ mod file {
         longitude: f64,
     }
 
-    /// Both forms.
-    struct StationTable(Station);
-
-    impl<'de> Deserialize<'de> for StationTable {
-        fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-            let Table { name, latitude, longitude } = Table::deserialize(d)?;
-            Ok(Self(Station { name, latitude, longitude }))
-        }
-    }
-
     impl<'de> Deserialize<'de> for Station {
         fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
             let bare = |n: &str| alloc::format!("{n} is not a place: write a city or its coordinates");
             let expected =
                 "a city, such as \"Palermo\", or { latitude = \"38.12 deg\", longitude = \"13.36 deg\" }";
-            text_or_table(d, expected, |text| Station::city(text).map(StationTable), bare)
-                .map(|f: StationTable| f.0)
+            let city = |text: &str| {
+                Station::city(text).map(|Station { name, latitude, longitude }| Table {
+                    name,
+                    latitude,
+                    longitude,
+                })
+            };
+            text_or_table(d, expected, city, bare).map(|Table { name, latitude, longitude }| Station {
+                name,
+                latitude,
+                longitude,
+            })
         }
     }
 }
@@ -178,7 +177,7 @@ mod tests {
     use alloc::string::ToString;
 
     #[test]
-    fn two_cities_see_a_satellite_of_34_degrees_west() {
+    fn two_cities_see_a_satellite_at_34_5_degrees_west() {
         let satellite = stationary::Config { longitude: -34.5, elevation: 5.0 };
         let place = satellite.build(None).unwrap().place(0, &Moment::new(0.0, 0.0)).unwrap();
         let angles = |city| look_angles(Station::city(city).unwrap().place(), place);

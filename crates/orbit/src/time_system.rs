@@ -3,7 +3,7 @@
 use core::str::FromStr;
 use sgp4::chrono::{NaiveDateTime, TimeDelta};
 
-/// TAI − UTC in seconds, from the first second of a day on, in seconds since 1970 (IERS Bulletin C).
+/// Time in seconds since 1970 (UTC, without leap seconds), and TAI − UTC in seconds from then on (IERS Bulletin C).
 const LEAP_SECONDS: [(i64, i64); 28] = [
     (63_072_000, 10),    // 1972-01-01
     (78_796_800, 11),    // 1972-07-01
@@ -65,8 +65,8 @@ impl FromStr for TimeSystem {
 }
 
 impl TimeSystem {
-    /// A time of this system in UTC; None before 1972, when UTC did not differ from TAI by whole seconds. For times after the last
-    /// entry of the table its last difference is used.
+    /// A time of this system in UTC; `None` before 1972, when UTC did not differ from TAI by whole seconds. After the last entry of
+    /// the table, its difference is used.
     pub(crate) fn utc(self, time: NaiveDateTime) -> Option<NaiveDateTime> {
         let tai = match self {
             Self::Utc => return Some(time),

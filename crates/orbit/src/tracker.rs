@@ -20,7 +20,7 @@ pub struct Step {
     pub from: Instant,
     /// End of the span; [`Instant::MAX`] if nothing changes any more.
     pub until: Instant,
-    /// The path that packets take, the nearer one of two; `None` while there is none.
+    /// The path that packets take, the shorter one of two; `None` while there is none.
     pub path: Option<Path>,
     /// Both paths of a link over two satellites at a time.
     pub paths: [Option<Path>; 2],
@@ -53,6 +53,7 @@ pub struct Tracker {
     interruption: Duration,
     /// Start of the next step.
     at: Instant,
+    /// Time of the next handover decision.
     next_check: Instant,
     /// One per satellite serving at a time.
     slots: Vec<Slot>,
@@ -64,7 +65,7 @@ pub struct Tracker {
 #[derive(Clone, Debug, Default)]
 struct Slot {
     route: Option<Route>,
-    /// When it can be used again.
+    /// End of the interruption by its last handover.
     ready: Instant,
 }
 
@@ -180,8 +181,8 @@ impl Tracker {
             let serving = slot.route.as_ref().map(Route::first);
             candidates.iter().find(|c| Some(c.satellite) == serving).map_or(-90.0, |c| c.elevation)
         };
-        // The worse one first, so that a better satellite replaces it and not the other. At most one changes at a
-        // time, so that the other carries on.
+        // The lower satellite first, so that a better one replaces it and not the other. While one slot is interrupted, the other
+        // changes only if its satellite has set.
         let mut order: [usize; 2] = [0, 1];
         if self.slots.len() == 2 && elevation(&self.slots[1]) < elevation(&self.slots[0]) {
             order = [1, 0];
@@ -212,7 +213,7 @@ impl Tracker {
                 after: delay(new).unwrap_or_default(),
             });
             slot.route = new.map(Route::over);
-            // A handover interrupts the link; a link that was down just comes up.
+            // A handover interrupts the link; a link that was down comes up at once.
             slot.ready = if old.is_some() && new.is_some() { at + self.interruption } else { at };
             changing |= slot.ready > at;
         }
@@ -244,14 +245,15 @@ impl Tracker {
         slot.route = new;
     }
 
-    /// The shortest of all paths, or the shortest path between the current serving satellites if it is hardly
-    /// longer.
+    /// The shortest of all paths, or the shortest path between the current serving satellites if it is longer by no more than the
+    /// hysteresis.
     fn shortest(&mut self, now: &Moment, old: Option<&Route>) -> Option<Route> {
         let (best, delay) = self.router.best(&self.sky, now)?;
-        let serve = old.filter(|r| {
+        let visible = old.filter(|r| {
             self.sky.sees(Stations::One(0), r.first(), now) && self.sky.sees(Stations::One(1), r.last(), now)
         });
-        let kept = serve.and_then(|r| self.between(now, r.first(), r.last()));
+        let kept = visible.and_then(|r| self.between(now, r.first(), r.last()));
+        // The policy compares whole paths: number 0 is the kept one, 1 the shortest.
         let candidate = |satellite, delay| Candidate { satellite, elevation: 0.0, delay };
         let Some((route, kept_delay)) = kept else { return Some(best) };
         let (kept, other) = (candidate(0, kept_delay), candidate(1, delay));
@@ -274,6 +276,7 @@ impl Tracker {
         self.between(now, chosen[0], chosen[1]).map(|r| r.0)
     }
 
+    /// The shortest path between two satellites, and its delay in seconds.
     fn between(&mut self, now: &Moment, first: u32, last: u32) -> Option<(Route, f64)> {
         self.router.shortest(&self.sky, now, core::iter::once(first), &[last])
     }

@@ -1,6 +1,6 @@
-//! How long a round trip takes by orbit and place. Luglio, Roseti and Gerla (2004, §2) give 550 ± 20 ms over geostationary
-//! satellites and 20 to 50 ms over low ones, with the place of the station; here is what propagation makes of that: four
-//! slants between stations at one place.
+//! How long a round trip takes by orbit and place. Luglio, Roseti and Gerla (2004, §2) give 550 ms over geostationary
+//! satellites, varying by about 20 ms with the place of the station, and 20 to 50 ms over low ones. Propagation alone takes four
+//! slant ranges between stations at one place.
 
 use skyhaul_base::{Duration, Instant};
 use skyhaul_orbit::constellation::{named, stationary};
@@ -53,7 +53,7 @@ fn over_geo_a_round_trip_is_477_to_549_ms_and_more_than_530_only_where_the_satel
             let slant = (r * r + a * a - 2.0 * r * a * cos).sqrt();
             let want = four_slants_ms(slant);
             assert!((low - want).abs() < 1e-3, "{latitude} {longitude}: {low} {want}");
-            // Where the band that the paper gives begins: 18.3 degrees.
+            // The band of the paper, 550 ± 20 ms, begins at 530 ms: 18.3 degrees.
             let elevation = ((a * cos - r) / slant).asin().to_degrees();
             assert_eq!(low > 530.0, elevation < 18.3, "{latitude} {longitude}: {low} at {elevation}");
         }

@@ -15,9 +15,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 mod tests;
 
 /// RFC 9002 §7.2: the smallest congestion window, packets.
-const LEAST: f64 = 2.0;
+const MIN_WINDOW: f64 = 2.0;
 /// A larger window is equivalent to none, packets.
-const MOST: f64 = 1e9;
+const MAX_WINDOW: f64 = 1e9;
 
 /// A congestion control as a controller of quinn.
 #[derive(Debug)]
@@ -25,8 +25,8 @@ pub struct Adapter {
     factory: Factory,
     /// Time zero of the control.
     began: std::time::Instant,
-    /// quinn shares controllers between threads, controls need not be shareable. Never contended: quinn calls with
-    /// exclusive access.
+    /// quinn requires controllers to be `Sync`, which controls need not be. The lock is never contended: quinn calls with exclusive
+    /// access.
     core: Mutex<Core>,
     /// The control's window, bytes.
     window: u64,
@@ -43,9 +43,13 @@ struct Core {
     phase: Phase,
     /// Time of the last reduction: losses of packets sent before it cause no further one (RFC 9002 §7.3.2).
     reduced: Option<Instant>,
+    /// Persistent congestions since the last acknowledgement.
     timeouts: u32,
+    /// Bytes lost since the last acknowledgement.
     lost: u64,
+    /// Time at which the control asked to be woken.
     wake: Instant,
+    /// Packet size, bytes.
     smss: u32,
 }
 
@@ -54,9 +58,10 @@ impl Core {
         let f = &self.flight;
         Path {
             smss: self.smss,
-            rwnd: MOST,
+            rwnd: MAX_WINDOW,
             in_flight_bytes: f.in_flight,
             pipe_bytes: f.in_flight,
+            // quinn reports whether data waits, but not how much.
             queued_bytes: if f.app_limited { 0 } else { u64::from(u32::MAX) },
             srtt: f.srtt,
             rttvar: f.rttvar,
@@ -74,7 +79,7 @@ impl Core {
         }
     }
 
-    fn tell(&mut self, now: Instant, event: impl FnOnce(&mut Algorithm, &mut Cx<'_>)) {
+    fn notify(&mut self, now: Instant, event: impl FnOnce(&mut Algorithm, &mut Cx<'_>)) {
         let path = self.path();
         let mut act = Actions::default();
         event(&mut self.control, &mut Cx { now, path: &path, rng: &mut self.rng, act: &mut act });
@@ -88,14 +93,14 @@ impl Core {
     fn wake(&mut self, now: Instant) {
         if now >= self.wake {
             self.wake = Instant::MAX;
-            self.tell(now, |c, cx| c.on_wake(cx));
+            self.notify(now, |c, cx| c.on_wake(cx));
         }
     }
 
     fn sent(&mut self, now: Instant, bytes: u64, window: u64) {
         self.wake(now);
         if self.flight.is_idle(now) {
-            self.tell(now, |c, cx| c.on_start(cx, &Start::Idle));
+            self.notify(now, |c, cx| c.on_start(cx, &Start::Idle));
         }
         self.flight.send(now, bytes);
         if self.policy.sent_events {
@@ -103,14 +108,14 @@ impl Core {
             while left > 0 {
                 let len = left.min(u64::from(self.smss)) as u32;
                 left -= u64::from(len);
-                self.tell(now, |c, cx| c.on_sent(cx, &Sent { len, retransmission: false }));
+                self.notify(now, |c, cx| c.on_sent(cx, &Sent { len, retransmission: false }));
             }
         }
         if self.policy.transmit_events && self.control.wants_transmit() {
             let full = self.flight.in_flight + u64::from(self.smss) > window;
             let blocked = if full { Blocked::Cwnd } else { Blocked::App };
             let sent = bytes.div_ceil(u64::from(self.smss)) as u32;
-            self.tell(now, |c, cx| c.on_transmit(cx, &Transmit { sent, clock: Clock::Ack, blocked }));
+            self.notify(now, |c, cx| c.on_transmit(cx, &Transmit { sent, clock: Clock::Ack, blocked }));
         }
     }
 
@@ -141,21 +146,22 @@ impl Core {
             cwnd_limited: !app_limited,
         };
         self.timeouts = 0;
-        self.tell(now, |c, cx| c.on_ack(cx, &event));
+        self.notify(now, |c, cx| c.on_ack(cx, &event));
         if kind == AckKind::Full {
             self.phase = Phase::Open;
-            self.tell(now, |c, cx| c.on_recovered(cx));
+            self.notify(now, |c, cx| c.on_recovered(cx));
             self.policy = self.control.policy();
         }
     }
 
+    /// `bytes` are lost, or marked by ECN if 0; the newest of these packets was sent at `sent`.
     fn congested(&mut self, now: Instant, sent: Instant, persistent: bool, bytes: u64) {
         self.wake(now);
         let losses = self.flight.lose(sent, bytes, self.smss);
         self.lost += bytes;
         if self.policy.loss_events {
             for lost in losses {
-                self.tell(now, |c, cx| c.on_lost(cx, &lost));
+                self.notify(now, |c, cx| c.on_lost(cx, &lost));
             }
         }
         // The loss of a packet sent after the last reduction is a new congestion event (RFC 9002 §7.3.2).
@@ -168,14 +174,14 @@ impl Core {
             (self.phase, self.reduced) = (Phase::Loss, Some(now));
             self.timeouts += 1;
             let backoff = self.timeouts;
-            self.tell(now, |c, cx| c.on_timeout(cx, backoff));
+            self.notify(now, |c, cx| c.on_timeout(cx, backoff));
         } else if first_of_event {
             self.reduced = Some(now);
             let signal = if bytes == 0 { Signal::Ecn } else { Signal::Loss };
             if signal == Signal::Loss {
                 self.phase = Phase::Recovery;
             }
-            self.tell(now, |c, cx| c.on_congestion(cx, signal));
+            self.notify(now, |c, cx| c.on_congestion(cx, signal));
         }
     }
 }
@@ -199,9 +205,9 @@ impl Adapter {
         let mut adapter = Self { factory, began: now, core: Mutex::new(core), window: 0, initial: 0 };
         adapter.with(|core, _| {
             let start = Start::Established { rtt: None, syn_lost: false, cached: None };
-            core.tell(Instant::ZERO, |c, cx| c.on_start(cx, &start));
+            core.notify(Instant::ZERO, |c, cx| c.on_start(cx, &start));
             if core.policy.probes {
-                core.tell(Instant::ZERO, |c, cx| c.on_probe(cx, ProbeEvent::Unsupported));
+                core.notify(Instant::ZERO, |c, cx| c.on_probe(cx, ProbeEvent::Unsupported));
             }
             core.policy = core.control.policy();
         });
@@ -213,7 +219,7 @@ impl Adapter {
         let core = self.core.get_mut().unwrap_or_else(PoisonError::into_inner);
         event(core, self.window);
         let w = core.control.window();
-        let segments = if w.cwnd.is_finite() { w.cwnd.clamp(LEAST, MOST) } else { LEAST };
+        let segments = if w.cwnd.is_finite() { w.cwnd.clamp(MIN_WINDOW, MAX_WINDOW) } else { MIN_WINDOW };
         self.window = (segments * f64::from(core.smss)) as u64;
     }
 
@@ -305,10 +311,13 @@ impl Controller for Adapter {
         metrics
     }
 
-    /// A new path begins with a new control, since nothing known of the old path need hold for it (RFC 9000 §9.4).
+    /// A new path begins with a new control: what is known of the old path may be wrong for it (RFC 9000 §9.4).
     fn clone_box(&self) -> Box<dyn Controller> {
-        let mtu = self.core().smss.try_into().unwrap_or(u16::MAX);
-        Box::new(Self::new(self.factory.clone(), self.began, mtu))
+        let core = self.core();
+        let mtu = core.smss.try_into().unwrap_or(u16::MAX);
+        // quinn passes no time here: that of the last event is the nearest.
+        let now = self.began + std::time::Duration::from_nanos(core.flight.active.as_nanos());
+        Box::new(Self::new(self.factory.clone(), now, mtu))
     }
 
     fn initial_window(&self) -> u64 {

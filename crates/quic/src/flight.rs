@@ -5,9 +5,9 @@ use skyhaul_cc::{Lost, RateSample};
 use std::collections::VecDeque;
 
 /// Records are forgotten after this time: packets that were lost are never acknowledged.
-const FORGOTTEN: Duration = Duration::from_secs(60);
+const RECORD_LIFETIME: Duration = Duration::from_secs(60);
 
-/// Packets sent at the same time.
+/// The packets of one transmission, and the state of the flight at that time (draft-ietf-ccwg-bbr).
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     at: Instant,
@@ -36,7 +36,7 @@ pub(crate) struct Flight {
     pub(crate) round: u64,
     round_began: Instant,
     /// Time of the last transmission or acknowledgement.
-    active: Instant,
+    pub(crate) active: Instant,
     batch: Batch,
 }
 
@@ -101,17 +101,18 @@ impl Flight {
             in_flight: self.in_flight,
             app_limited: self.app_limited,
         });
-        while self.sent.front().is_some_and(|s| s.at + FORGOTTEN < now) {
+        while self.sent.front().is_some_and(|s| s.at + RECORD_LIFETIME < now) {
             self.sent.pop_front();
         }
     }
 
-    fn at(&self, sent: Instant) -> Option<&Sent> {
+    /// The record of a send time.
+    fn record(&self, sent: Instant) -> Option<&Sent> {
         let n = self.sent.partition_point(|s| s.at < sent);
         self.sent.get(n).filter(|s| s.at == sent)
     }
 
-    /// A packet of an acknowledgement.
+    /// Counts a packet that an acknowledgement covers.
     pub(crate) fn acknowledge(&mut self, sent: Instant, bytes: u64) {
         self.batch.bytes += bytes;
         self.batch.newest = self.batch.newest.max(Some(sent));
@@ -119,7 +120,7 @@ impl Flight {
         self.delivered += bytes;
     }
 
-    /// The acknowledgement is complete; `in_flight` bytes still are.
+    /// The acknowledgement is complete; `in_flight` bytes remain in flight.
     pub(crate) fn end(&mut self, now: Instant, in_flight: u64, app_limited: bool) -> Option<Acked> {
         self.in_flight = in_flight;
         self.app_limited = app_limited;
@@ -133,7 +134,7 @@ impl Flight {
             self.round += 1;
             self.round_began = now;
         }
-        let rate = self.at(newest).copied().map(|s| {
+        let rate = self.record(newest).copied().map(|s| {
             let interval = newest.since(s.first_sent).max(now.since(s.delivered_at));
             let delivered = self.delivered - s.delivered;
             let long_enough = self.min_rtt.is_some_and(|least| interval >= least);
@@ -150,8 +151,8 @@ impl Flight {
         });
         self.first_sent = self.first_sent.max(newest);
         // Older ones are acknowledged or lost: quinn allows little reordering.
-        let kept = self.sent.partition_point(|s| s.at + self.rto() < newest);
-        self.sent.drain(..kept);
+        let settled = self.sent.partition_point(|s| s.at + self.rto() < newest);
+        self.sent.drain(..settled);
         Some(Acked { bytes, newest, rtt, rate })
     }
 
@@ -176,7 +177,7 @@ impl Flight {
         smss: u32,
     ) -> impl Iterator<Item = Lost> + use<> {
         let (in_flight, before, app_limited) = self
-            .at(sent)
+            .record(sent)
             .map_or((self.in_flight, self.lost, self.app_limited), |s| (s.in_flight, s.lost, s.app_limited));
         let earlier = self.lost - before;
         self.in_flight = self.in_flight.saturating_sub(bytes);

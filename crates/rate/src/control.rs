@@ -71,7 +71,7 @@ impl Control {
     pub(crate) fn sent(&mut self, now: Instant, waits: bool) {
         match self {
             Self::Tfrc(c) => c.sent(now, waits),
-            Self::Ssvp(c) => c.sent(now),
+            Self::Ssvp(c) => c.sent(now, waits),
         }
     }
     /// A report arrives; false if it belongs to the other protocol.

@@ -2,7 +2,7 @@
 
 use skyhaul_base::Duration;
 
-/// What a packet is for.
+/// The purpose of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// Carries data of the stream, or opens or closes it.
@@ -118,7 +118,7 @@ impl LinkChange {
 /// A packet in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Packet {
-    /// What it is for.
+    /// Its purpose.
     pub class: Class,
     /// Sequence number of its first byte.
     pub seq: u32,

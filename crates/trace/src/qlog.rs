@@ -15,15 +15,15 @@ pub const EVENTS: &str = "urn:skyhaul:qlog:events:tcp";
 pub struct LogMetadata<'a> {
     /// Title of the file.
     pub title: &'a str,
-    /// What has written it.
+    /// What produced the events: a program and its version.
     pub description: &'a str,
-    /// What was traced.
+    /// The flow or connection that was traced.
     pub object: &'a str,
     /// Protocol of the packets: "TCP" or "UDP".
     pub protocol: &'a str,
-    /// Where it was seen: "network", "client", "server".
+    /// Where the events were observed: "network", "client" or "server".
     pub vantage: &'a str,
-    /// What is sent and what received at a vantage point in the network: as by the "client".
+    /// For the vantage point "network": the end, such as "client", whose packets count as sent.
     pub flow: Option<&'a str>,
     /// Time of day at time zero, as in RFC 3339; `None`: unknown.
     pub began: Option<&'a str>,
@@ -44,7 +44,7 @@ impl<W: Write> Log<W> {
         if let Some(flow) = metadata.flow {
             vantage["flow"] = json!(flow);
         }
-        // Times are those of a clock whose epoch means nothing.
+        // Times are relative to time zero, whose time of day is in `wall_clock_time` if it is known.
         let mut reference = json!({ "clock_type": "monotonic", "epoch": "unknown" });
         if let Some(began) = metadata.began {
             reference["wall_clock_time"] = json!(began);
@@ -76,7 +76,7 @@ impl<W: Write> Log<W> {
         }
     }
 
-    /// Writes an event at `time` after time zero; `group`: what it belongs to within the log.
+    /// Writes an event at `time`; `group`: number of the transfer to which it belongs, if any.
     pub fn event(&mut self, time: Instant, group: Option<u64>, name: &str, data: &Value) {
         let mut event = json!({ "time": millis(time), "name": format!("tcp:{name}"), "data": data });
         if let Some(number) = group {
@@ -105,7 +105,7 @@ fn millis(t: Instant) -> f64 {
 /// The records of a log: the header, then the events.
 ///
 /// # Errors
-/// The first text that is no record: what is wrong with it.
+/// What is wrong with the first invalid record.
 pub fn records(text: &str) -> Result<alloc::vec::Vec<Value>, String> {
     let mut parts = text.split('\u{1e}');
     if parts.next() != Some("") {

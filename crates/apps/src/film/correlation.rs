@@ -115,10 +115,10 @@ mod tests {
         let closed = spectrum.autocorrelation(sign, &innovation, most);
         let mut process = Process::new(sign, innovation, Rng::stream(1, "tes"));
         let run: Vec<f64> = (0..2_000_000).map(|_| stitch(xi, process.step())).collect();
-        let seen = of_sequence(&run, most);
+        let measured = of_sequence(&run, most);
         for &(lag, rho) in oracles {
             near(closed[lag - 1], rho, 6e-4);
-            near(seen[lag - 1], rho, 0.01);
+            near(measured[lag - 1], rho, 0.01);
         }
     }
 

@@ -24,7 +24,7 @@ const TAIL: u32 = 6;
 /// Lags at which autocorrelations are compared, in frames of the type.
 const LAGS: usize = 50;
 /// Minimum number of frames of a type for a meaningful correlation.
-const FEWEST: usize = 20;
+const MIN_FRAMES: usize = 20;
 /// Steps of the density on each side.
 const STEPS: usize = 10;
 
@@ -32,7 +32,7 @@ const STEPS: usize = 10;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FitError {
     /// Too few frames of a type.
-    #[error("{count} {kind} frames: a fit needs at least {FEWEST} of each type in the trace")]
+    #[error("{count} {kind} frames: a fit needs at least {MIN_FRAMES} of each type in the trace")]
     Short {
         /// The type.
         kind: char,
@@ -112,7 +112,7 @@ pub fn fit(trace: &Trace, mode: Mode) -> Result<Fit, FitError> {
     let mut frames = [None, None, None];
     for kind in Type::ALL.into_iter().filter(|t| pattern.count(*t) > 0) {
         let sizes = trace.sizes(kind);
-        if sizes.len() < FEWEST {
+        if sizes.len() < MIN_FRAMES {
             return Err(FitError::Short { kind: kind.letter(), count: sizes.len() });
         }
         let (of, fitted) = fit_type(kind, &sizes)?;
@@ -219,8 +219,8 @@ fn fit_type(kind: Type, sizes: &[f64]) -> Result<(Frames, Fitted), FitError> {
     // A distribution needs room between its bounds, even if all frames have one size.
     let (least, most) = (bounds.0, bounds.1.max(bounds.0 + 1));
     let inverse = Inverse::new(&marginal, least, most)?;
-    let seen = of_sequence(sizes, LAGS.min(sizes.len() / 4));
-    let best = search(&inverse, &seen);
+    let measured = of_sequence(sizes, LAGS.min(sizes.len() / 4));
+    let best = search(&inverse, &measured);
     let mut frames = Frames {
         sizes: marginal,
         least,
@@ -233,8 +233,8 @@ fn fit_type(kind: Type, sizes: &[f64]) -> Result<(Frames, Fitted), FitError> {
     if let Some((width, weights)) = &best.steps {
         (frames.step, frames.steps) = (None, Some(both_sides(*width, weights)));
     }
-    let model = model_correlation(&inverse, &frames, seen.len());
-    let square: f64 = seen.iter().zip(&model).map(|(a, b)| (a - b) * (a - b)).sum();
+    let model = model_correlation(&inverse, &frames, measured.len());
+    let square: f64 = measured.iter().zip(&model).map(|(a, b)| (a - b) * (a - b)).sum();
     let (mean, variation) = moments(sizes);
     let fitted = Fitted {
         kind,
@@ -242,8 +242,8 @@ fn fit_type(kind: Type, sizes: &[f64]) -> Result<(Frames, Fitted), FitError> {
         mean,
         variation,
         bounds,
-        error: math::sqrt(square / seen.len().max(1) as f64),
-        correlation: seen.into_iter().zip(model).collect(),
+        error: math::sqrt(square / measured.len().max(1) as f64),
+        correlation: measured.into_iter().zip(model).collect(),
     };
     Ok((frames, fitted))
 }
@@ -275,27 +275,30 @@ fn model_correlation(inverse: &Inverse, frames: &Frames, lags: usize) -> Vec<f64
 }
 
 /// Differences at small lags count fully, those at larger lags less and less.
-fn distance(model: &[f64], seen: &[f64]) -> f64 {
+fn distance(model: &[f64], measured: &[f64]) -> f64 {
     let weight = |lag: usize| if lag <= 5 { 1.0 } else { 1.0 / lag as f64 };
-    (1..).zip(model.iter().zip(seen)).map(|(lag, (a, b))| weight(lag) * (a - b) * (a - b)).sum()
+    (1..).zip(model.iter().zip(measured)).map(|(lag, (a, b))| weight(lag) * (a - b) * (a - b)).sum()
 }
 
-fn search(inverse: &Inverse, seen: &[f64]) -> Candidate {
+fn search(inverse: &Inverse, measured: &[f64]) -> Candidate {
     let mut best = Candidate { xi: 0.5, sign: Sign::Plus, half: 0.1, steps: None, distance: f64::INFINITY };
     let places = (1..=9).map(|tenth| f64::from(tenth) / 10.0).chain([1.0]);
     for xi in places {
         let spectrum = Spectrum::new(|u| inverse.at(stitch(xi, u)), TERMS, POINTS);
         for sign in [Sign::Plus, Sign::Minus] {
-            let off = |half: f64| {
-                distance(&spectrum.autocorrelation(sign, &Innovation::uniform(half), seen.len()), seen)
+            let distance_at = |half: f64| {
+                distance(
+                    &spectrum.autocorrelation(sign, &Innovation::uniform(half), measured.len()),
+                    measured,
+                )
             };
-            let (half, distance) = smallest(off);
+            let (half, distance) = smallest(distance_at);
             if distance < best.distance {
                 best = Candidate { xi, sign, half, steps: None, distance };
             }
         }
     }
-    refine(&mut best, inverse, seen);
+    refine(&mut best, inverse, measured);
     best
 }
 
@@ -325,11 +328,11 @@ fn smallest(of: impl Fn(f64) -> f64) -> (f64, f64) {
 }
 
 /// Densities of several steps, starting from one: gradient descent, projected back on weights with sum 1.
-fn refine(best: &mut Candidate, inverse: &Inverse, seen: &[f64]) {
+fn refine(best: &mut Candidate, inverse: &Inverse, measured: &[f64]) {
     let width = (2.5 * best.half).min(0.5) / STEPS as f64;
     let spectrum = Spectrum::new(|u| inverse.at(stitch(best.xi, u)), TERMS, POINTS);
-    // The contribution of each pair of steps to the transforms, which are real.
-    let parts: Vec<Vec<f64>> = (0..STEPS)
+    // The transforms of each pair of steps, one on each side: they are real.
+    let pairs: Vec<Vec<f64>> = (0..STEPS)
         .map(|k| {
             let one = Innovation::steps(&[
                 super::tes::Step { from: k as f64 * width, to: (k + 1) as f64 * width, weight: 1.0 },
@@ -338,27 +341,27 @@ fn refine(best: &mut Candidate, inverse: &Inverse, seen: &[f64]) {
             (1..).take(TERMS).map(|v| one.as_ref().map_or(0.0, |i| i.transform(v).0)).collect()
         })
         .collect();
-    let off = |weights: &[f64]| {
+    let distance_of = |weights: &[f64]| {
         let f: Vec<(f64, f64)> = (0..TERMS)
-            .map(|v| (weights.iter().zip(&parts).map(|(w, part)| w * part[v]).sum(), 0.0))
+            .map(|v| (weights.iter().zip(&pairs).map(|(w, pair)| w * pair[v]).sum(), 0.0))
             .collect();
-        distance(&spectrum.autocorrelation_from(best.sign, &f, seen.len()), seen)
+        distance(&spectrum.autocorrelation_from(best.sign, &f, measured.len()), measured)
     };
     let covered = |k: usize| ((best.half - k as f64 * width) / width).clamp(0.0, 1.0);
     let mut weights = on_simplex(&(0..STEPS).map(|k| covered(k) * width / best.half).collect::<Vec<_>>());
-    let (mut reached, mut stride) = (off(&weights), 0.2);
+    let (mut reached, mut stride) = (distance_of(&weights), 0.2);
     for _ in 0..150 {
         let gradient: Vec<f64> = (0..STEPS)
             .map(|k| {
                 let mut moved = weights.clone();
                 moved[k] += 1e-5;
-                (off(&moved) - reached) / 1e-5
+                (distance_of(&moved) - reached) / 1e-5
             })
             .collect();
         let steepest = gradient.iter().map(|g| math::abs(*g)).fold(1e-300, f64::max);
         let next: Vec<f64> = weights.iter().zip(&gradient).map(|(w, g)| w - stride * g / steepest).collect();
         let next = on_simplex(&next);
-        let distance = off(&next);
+        let distance = distance_of(&next);
         if distance < reached {
             (weights, reached, stride) = (next, distance, stride * 1.3);
         } else {
@@ -368,7 +371,7 @@ fn refine(best: &mut Candidate, inverse: &Inverse, seen: &[f64]) {
             }
         }
     }
-    // Many weights instead of one half width must be closer by a tenth.
+    // Several weights replace the one half width only if they are closer by a tenth (*our choice*).
     if reached < 0.9 * best.distance {
         (best.steps, best.distance) = (Some((width, weights)), reached);
     }
@@ -393,8 +396,8 @@ fn on_simplex(x: &[f64]) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// What a movie plays, as a trace.
-    fn seen(movie: &Movie, frames: usize) -> Trace {
+    /// The frames that a movie plays, as a trace.
+    fn measured(movie: &Movie, frames: usize) -> Trace {
         let source = Source::movie(Arc::new(movie.compile().unwrap()), &Streams::of(7, "seen"));
         let frames = source.take(frames).map(|(t, s)| (t, s.round().max(1.0) as u32));
         Trace::new(frames.collect(), 25.0).unwrap()
@@ -403,7 +406,7 @@ mod tests {
     #[test]
     fn a_movie_is_found_again_in_what_it_played() {
         let movie = Movie::named("jp-medium").unwrap();
-        let fit = fit(&seen(&movie, 120_000), Mode::Independent).unwrap();
+        let fit = fit(&measured(&movie, 120_000), Mode::Independent).unwrap();
         assert_eq!((fit.movie.gop.as_str(), fit.movie.frames), ("IBBPBBPBBPBB", 25.0));
         for t in &fit.types {
             assert!(t.error < 0.05, "{:?}: {}", t.kind, t.error);
@@ -430,7 +433,7 @@ mod tests {
         let frames = Frames { sign: Sign::Minus, xi: 0.2, step: Some(0.05), ..frames };
         let movie =
             Movie { gop: "I".into(), i: frames, p: None, b: None, ..Movie::named("jp-medium").unwrap() };
-        let fit = fit(&seen(&movie, 60_000), Mode::Independent).unwrap();
+        let fit = fit(&measured(&movie, 60_000), Mode::Independent).unwrap();
         assert_eq!(fit.movie.i.sign, Sign::Minus);
         assert!(fit.types[0].correlation[0].0 < fit.types[0].correlation[1].0 - 0.3, "it alternates");
         assert!(fit.types[0].error < 0.05, "{}", fit.types[0].error);

@@ -96,20 +96,20 @@ impl Quantiles {
         for _ in 0..200 {
             let at = values_at(shape, ln_gamma, x);
             let upper = p >= 0.9;
-            let off = if upper { above - at.above } else { at.below - p };
-            if off > 0.0 {
+            let excess = if upper { above - at.above } else { at.below - p };
+            if excess > 0.0 {
                 high = x;
             } else {
                 low = x;
             }
-            let step = if upper { at.above * math::ln(above / at.above) } else { off };
+            let step = if upper { at.above * math::ln(above / at.above) } else { excess };
             let density = at.density;
             let newton = x - step / density;
             let converges = newton > low && newton < high;
             let next = if converges { newton } else { 0.5 * (low + high) };
             // Far less than a byte. An error of Newton's method is about the square of the one before.
-            let most = if converges { 1e-7 * x } else { 1e-12 * x };
-            if math::abs(next - x) <= most || high < 1e-12 {
+            let tolerance = if converges { 1e-7 * x } else { 1e-12 * x };
+            if math::abs(next - x) <= tolerance || high < 1e-12 {
                 return next;
             }
             x = next;

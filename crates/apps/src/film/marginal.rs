@@ -12,7 +12,7 @@ pub(super) const LARGEST: u64 = 1 << 24;
 /// Cells of the table for the inverse of a distribution.
 const CELLS: usize = 512;
 /// Maximum cells of a histogram.
-const MOST: usize = 4096;
+const MAX_CELLS: usize = 4096;
 
 /// The sizes of frames of one type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -60,7 +60,7 @@ pub enum InvalidSizes {
     #[error("{0}: write a number from 0 to 5")]
     Sigma(f64),
     /// A histogram without cells, with too many, or with a different number of shares.
-    #[error("{edges} edges and {shares} shares: write from 1 to {MOST} shares, and one edge more")]
+    #[error("{edges} edges and {shares} shares: write from 1 to {MAX_CELLS} shares, and one edge more")]
     Cells {
         /// Number of edges.
         edges: usize,
@@ -107,7 +107,7 @@ impl Marginal {
             Self::Lognormal { sigma, .. } if !(0.0..=5.0).contains(sigma) => Err(InvalidSizes::Sigma(*sigma)),
             Self::Lognormal { median, .. } => size(*median, "sizes.lognormal.median"),
             Self::Histogram { edges, shares } => {
-                if shares.is_empty() || shares.len() > MOST || edges.len() != shares.len() + 1 {
+                if shares.is_empty() || shares.len() > MAX_CELLS || edges.len() != shares.len() + 1 {
                     return Err(InvalidSizes::Cells { edges: edges.len(), shares: shares.len() });
                 }
                 if let Some(w) = edges.windows(2).find(|w| w[1] <= w[0] || w[1] > LARGEST) {
@@ -234,12 +234,14 @@ impl Inverse {
 
     /// The mean of a function of the sizes: the midpoint rule, finer in the first and the last cell.
     fn integral(&self, of: impl Fn(f64) -> f64) -> f64 {
-        let part = |from: f64, to: f64, n: usize| -> f64 {
+        let midpoints = |from: f64, to: f64, n: usize| -> f64 {
             let width = (to - from) / n as f64;
             (0..n).map(|i| of(self.at(from + (i as f64 + 0.5) * width))).sum::<f64>() * width
         };
         let edge = 1.0 / CELLS as f64;
-        part(0.0, edge, 32) + part(edge, 1.0 - edge, 4 * (CELLS - 2)) + part(1.0 - edge, 1.0, 128)
+        midpoints(0.0, edge, 32)
+            + midpoints(edge, 1.0 - edge, 4 * (CELLS - 2))
+            + midpoints(1.0 - edge, 1.0, 128)
     }
 }
 

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_that_are_none() {
+    fn invalid_patterns_are_refused() {
         for text in ["", "P", "BI", "IPIP", "IXP", "ibb", &format!("I{}", "P".repeat(1000))] {
             assert_eq!(Pattern::parse(text), None, "{text}");
         }

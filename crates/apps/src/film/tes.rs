@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn densities_that_are_none_are_refused() {
+    fn invalid_densities_are_refused() {
         let one = |from, to, weight| Innovation::steps(&[Step { from, to, weight }]);
         assert!(one(-0.1, 0.1, 5.0).is_some());
         for none in [

@@ -54,6 +54,13 @@ impl Cutter {
         self.packets
     }
 
+    /// The video has ended: completes the packet that waits for more bytes, and returns its payload.
+    pub fn finish(&mut self) -> Option<u64> {
+        let bytes = core::mem::take(&mut self.waiting);
+        self.packets += u64::from(bytes > 0);
+        (bytes > 0).then_some(bytes)
+    }
+
     /// Adds the next frame, of this many bytes, at least 1.
     pub fn frame(&mut self, bytes: u64) -> Pieces {
         let Cut { payload, flush, pad } = self.cut;
@@ -121,7 +128,7 @@ mod tests {
         assert_eq!(c.frame(460), p(460, 1, 0, 0));
         assert_eq!(c.frame(1000), p(1000, 1, 1, 2));
         assert_eq!(c.frame(5000), p(5000, 5, 2, 7));
-        // Nothing is lost: what is not sent waits.
-        assert_eq!(c.packets() * 960 + c.waiting, 6960);
+        // 6960 bytes are seven packets and 240 bytes, which wait for more until the end.
+        assert_eq!((c.packets(), c.finish(), c.packets(), c.finish()), (7, Some(240), 8, None));
     }
 }

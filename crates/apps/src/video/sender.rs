@@ -86,7 +86,8 @@ pub struct Video {
     /// Number of the next frame.
     number: u64,
     rest: UnsentPackets,
-    closed: bool,
+    /// Its connection must be opened first.
+    opens: bool,
     over: bool,
     feedback: Feedback,
     viewer: Viewer,
@@ -95,8 +96,11 @@ pub struct Video {
 /// Unsent packets of the last frame.
 #[derive(Clone, Copy, Debug, Default)]
 struct UnsentPackets {
+    /// How many are left.
     left: u64,
+    /// Payload of the last one, bytes.
     last: u64,
+    /// When the next one is due, and the time between two.
     due: Instant,
     apart: Duration,
 }
@@ -155,7 +159,7 @@ impl Video {
             tick_at: begin,
             number: 0,
             rest: UnsentPackets::default(),
-            closed: stream,
+            opens: stream,
             over: false,
             feedback: Feedback::default(),
             viewer: Viewer::new(viewer, frames, cut, stream),
@@ -177,6 +181,10 @@ impl Video {
             return None;
         }
         let Some((kind, size)) = self.source.next() else {
+            if let Some(last) = self.cutter.finish() {
+                self.rest = UnsentPackets { left: 1, last, due: at, apart: Duration::ZERO };
+                self.viewer.flushed();
+            }
             self.end(at);
             return None;
         };
@@ -251,8 +259,8 @@ impl Workload for Video {
         if self.rest.left > 0 { self.rest.due.min(self.tick_at) } else { self.tick_at }
     }
     fn poll(&mut self, now: Instant) -> Option<Demand> {
-        if self.closed {
-            self.closed = false;
+        if self.opens {
+            self.opens = false;
             return Some(Demand::Open { transfer: 0, bytes: 0 });
         }
         loop {
@@ -272,9 +280,10 @@ impl Workload for Video {
         }
     }
     fn stop(&mut self) -> Stop {
-        self.closed = false;
+        self.opens = false;
         self.rest.left = 0;
         if !self.over {
+            // The time is not known here: that of the last frame interval is the nearest.
             self.end(self.time(self.tick.saturating_sub(1)));
         }
         if self.header.is_some() { Stop::Over } else { Stop::Drain }
@@ -309,8 +318,8 @@ impl Watch for Video {
     fn buffered(&self, now: Instant) -> Option<f64> {
         self.viewer.buffered(now)
     }
-    fn stood(&self, now: Instant) -> Option<f64> {
-        self.viewer.stood(now)
+    fn stalled(&self, now: Instant) -> Option<f64> {
+        self.viewer.stalled(now)
     }
     fn held(&self) -> u64 {
         self.viewer.held()
@@ -394,13 +403,32 @@ mod tests {
             writes("\"spread\": \"even\"", STREAM),
             [(0, 960), (13, 960), (26, 96), (40, 960), (60, 56), (80, 516)]
         );
-        // 3548 bytes: three packets, and the rest waits.
-        assert_eq!(writes("\"flush\": false", STREAM), [(0, 1920), (40, 960), (80, 0)][..2]);
+        // 2016, 1016 and 516 bytes: three packets, and the rest waits.
+        assert_eq!(writes("\"flush\": false", STREAM), [(0, 1920), (40, 960)]);
         assert_eq!(
             writes("\"pad\": false", UDP),
             [(0, 1000), (0, 1000), (0, 120), (40, 1000), (40, 80), (80, 540)]
         );
         assert_eq!(writes("\"packet\": \"540 B\"", UDP)[..2], [(0, 540), (0, 540)]);
+    }
+
+    #[test]
+    fn what_waits_for_the_next_frame_is_sent_at_the_end_of_the_film() {
+        for (over, sent) in [(STREAM, 2016 + 1016 + 516 + 416), (UDP, 2000 + 1000 + 500 + 400 + 5 * 40)] {
+            let mut v = video(&format!("{{{TRACE}, \"flush\": false, \"repeat\": false}}"), over);
+            let bytes = |(_, demand): (Instant, Demand)| match demand {
+                Demand::Write(n) => n,
+                Demand::Datagram(n) => n.into(),
+                _ => 0,
+            };
+            assert_eq!(run(&mut v, 1000).into_iter().map(bytes).sum::<u64>(), sent);
+            assert_eq!(v.viewed(at(1000)).packets, 5);
+        }
+        let mut v = video(&format!("{{{TRACE}, \"flush\": false, \"repeat\": false}}"), STREAM);
+        run(&mut v, 1000);
+        v.arrived(at(1000), &Arrival::InOrder { bytes: 2016 + 1016 + 516 + 416 });
+        let seen = v.viewed(at(1000));
+        assert_eq!((seen.decodable.part, seen.measured.delivered), (4, 5));
     }
 
     #[test]
@@ -430,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn a_coder_that_is_told_falls_silent_and_goes_on_smaller() {
+    fn a_coder_pauses_when_the_rate_falls_and_goes_on_with_smaller_frames() {
         let mut v = video(&format!("{{{TRACE}, \"coder\": {{\"delay\": \"80 ms\"}}}}"), STREAM);
         let nominal = v.nominal;
         v.feedback(&Feedback { allowed: Some(nominal * 0.5 / 0.95), ..Feedback::default() });
@@ -445,18 +473,18 @@ mod tests {
         );
         assert_eq!((frames[2].bytes, frames[4].bytes), (250 + 16, 1000 + 16));
         let seen = v.viewed(at(200));
-        assert_eq!((seen.gaps, seen.switches), (2, 0), "it was told before the first frame");
+        assert_eq!((seen.gaps, seen.switches), (2, 0), "the rate fell before the first frame");
     }
 
     #[test]
-    fn what_datagrams_are_allowed_is_less_their_headers() {
+    fn headers_of_datagrams_take_their_part_of_the_allowed_rate() {
         let over = Transport::Datagrams { header: 28, yields: true };
         // Frames of 1000 bytes, 200 kbit/s, in packets of 960 and 40 bytes of payload with 40 bytes of headers each.
         let text = r#"{"trace": "a", "text": "1000\n1000\n1000", "phase": false, "rate": "200 kbit/s",
                        "coder": {"delay": "0 s", "share": 1, "layers": ["100 kbit/s", "200 kbit/s"]}}"#;
         for (allowed, target) in [(215e3, 100e3), (217e3, 200e3)] {
             let mut v = video(text, over);
-            // 54 packets a second of 80 bytes of headers per frame: 216 kbit/s once the frames are known.
+            // 25 frames a second of 1000 bytes and two headers of 40 bytes: 216 kbit/s once frames have been sent.
             run(&mut v, 10_000);
             v.feedback(&Feedback { allowed: Some(allowed), ..Feedback::default() });
             let mut last = run(&mut v, 10_100).into_iter().filter_map(|(_, d)| match d {
@@ -476,7 +504,7 @@ mod tests {
             .iter()
             .filter_map(|(_, d)| if let Demand::Datagram(n) = d { Some(u64::from(*n) - 40) } else { None })
             .sum();
-        // Frames are alike for 11 s: about 18 independent samples of a variation of half.
+        // Sizes are correlated over about 11 s (`Movie::named`), and a run of 400 s contains few independent samples.
         assert!((bytes as f64 * 8.0 / 400.0 / 320e3 - 1.0).abs() < 0.25, "{bytes}");
     }
 

@@ -1,7 +1,7 @@
 //! Satellites from published orbital elements, propagated by SGP4 (Hoots, Roehrich, "Spacetrack report no. 3",
 //! 1980, as revised by Vallado, Crawford, Hujsak, Kelso, "Revisiting Spacetrack report #3", AIAA 2006-6753).
 
-use super::model::{Motion, step};
+use super::model::{MAX_SATELLITES, Motion, step};
 use crate::epoch::Epoch;
 use crate::invalid::Invalid;
 use crate::moment::Moment;
@@ -12,10 +12,10 @@ use alloc::vec::Vec;
 use skyhaul_base::{Duration, math};
 
 const DAY: f64 = 86_400.0;
-/// Maximum age of elements, days: older or newer ones are useless.
+/// Maximum time between the epoch of elements and the start of a run, in days (*our choice*): the error of SGP4 grows with it.
 const STALE_DAYS: f64 = 30.0;
 
-/// Name of canonical texts in messages.
+/// File name in the canonical form: the same elements are equal, whatever their file is called.
 pub(super) const CANONICAL: &str = "elements";
 
 /// Elements of a satellite, with the line of the file at which they start.
@@ -24,8 +24,8 @@ pub(super) struct Entry {
     pub elements: sgp4::Elements,
 }
 
-/// What this type of ephemeris is, and what is accepted, unless it is that of published elements for SGP4. The numbers are those of CCSDS
-/// 502.0-B-3 §4.2.4.7; published elements have always been of type 0. The mean motion of type 2 is Brouwer's, that of type 0 Kozai's.
+/// Why elements of this ephemeris type are refused; `None` for type 0, that of all published elements for SGP4. The numbers are those
+/// of CCSDS 502.0-B-3 §4.2.4.7. The mean motion of type 2 is Brouwer's, that of type 0 Kozai's.
 pub(super) fn not_sgp4(ephemeris_type: u8) -> Option<String> {
     let theory = match ephemeris_type {
         0 => return None,
@@ -86,8 +86,8 @@ impl Catalogue {
         let Some(first) = entries.first() else {
             return Err(file.wrong(0, "it contains no orbital elements".into()));
         };
-        if entries.len() as u64 > super::walker::MOST {
-            return Err(file.wrong(0, format!("more than {} satellites", super::walker::MOST)));
+        if entries.len() as u64 > MAX_SATELLITES {
+            return Err(file.wrong(0, format!("more than {MAX_SATELLITES} satellites")));
         }
         let Some(start) = start else {
             let at = first.elements.datetime.and_utc().timestamp();
@@ -99,7 +99,8 @@ impl Catalogue {
             return Err(Invalid::new("epoch", message));
         };
         let mut members = Vec::with_capacity(entries.len());
-        let mut most = 0.0f64;
+        // Revolutions per day.
+        let mut fastest = 0.0f64;
         for Entry { line, elements } in entries {
             let name = match &elements.object_name {
                 Some(name) => name.clone(),
@@ -116,19 +117,19 @@ impl Catalogue {
                 );
                 return Err(file.wrong(line, message));
             }
-            most = most.max(elements.mean_motion);
+            fastest = fastest.max(elements.mean_motion);
             let constants =
                 sgp4::Constants::from_elements_afspc_compatibility_mode(&elements).map_err(|e| {
                     file.wrong(line, format!("the elements of {name} do not describe an orbit: {e}"))
                 })?;
             members.push(Member { name, constants, age: seconds / 60.0 });
         }
-        Ok(Self { members, step: step(DAY / most) })
+        Ok(Self { members, step: step(DAY / fastest) })
     }
 }
 
 impl Member {
-    /// Inertial position in km, in the frame of true equator and mean equinox.
+    /// Inertial position in km, `time` seconds after the start of the run, in the frame of true equator and mean equinox.
     fn inertial(&self, time: f64) -> Option<Vector> {
         let minutes = sgp4::MinutesSinceEpoch(self.age + time / 60.0);
         let [x, y, z] = self.constants.propagate_afspc_compatibility_mode(minutes).ok()?.position;
@@ -138,7 +139,7 @@ impl Member {
 
 impl Motion for Catalogue {
     fn count(&self) -> u32 {
-        // At most MOST.
+        // At most MAX_SATELLITES.
         self.members.len() as u32
     }
     fn place(&self, satellite: u32, moment: &Moment) -> Option<Vector> {

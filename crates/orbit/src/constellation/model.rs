@@ -61,8 +61,8 @@ pub trait Motion: Debug {
 pub struct Grid {
     /// Number of planes.
     pub planes: u32,
-    /// Satellites of a plane.
-    pub each: u32,
+    /// Satellites per plane.
+    pub per_plane: u32,
     /// Slots by which the last plane is ahead of the first, if these two are neighbours; `None` at the seam of a
     /// star, where they are counter-rotating.
     pub closes: Option<u32>,
@@ -71,22 +71,26 @@ pub struct Grid {
 impl Grid {
     /// The neighbours of a satellite: ahead and behind in its plane, and the same slot of both adjacent planes.
     pub fn neighbours(self, satellite: u32) -> impl Iterator<Item = u32> {
-        let Self { planes, each, closes } = self;
-        let (plane, slot) = (satellite / each, satellite % each);
-        let at = |plane: u32, slot: u32| plane * each + slot % each;
+        let Self { planes, per_plane, closes } = self;
+        let (plane, slot) = (satellite / per_plane, satellite % per_plane);
+        let at = |plane: u32, slot: u32| plane * per_plane + slot % per_plane;
         let ahead =
             if plane + 1 < planes { Some(at(plane + 1, slot)) } else { closes.map(|by| at(0, slot + by)) };
         let behind = match plane.checked_sub(1) {
             Some(before) => Some(at(before, slot)),
-            None => closes.map(|by| at(planes - 1, slot + each - by % each)),
+            None => closes.map(|by| at(planes - 1, slot + per_plane - by % per_plane)),
         };
-        let own = [Some(at(plane, slot + 1)), Some(at(plane, slot + each - 1)), ahead, behind];
+        let own = [Some(at(plane, slot + 1)), Some(at(plane, slot + per_plane - 1)), ahead, behind];
         own.into_iter().flatten().filter(move |n| *n != satellite)
     }
 }
 
-/// Sampling interval of the delay for an orbital period in seconds: 0.1 s below 2000 km of altitude, 60 s at a day,
-/// 1 s between (*our choice*). The error of linear interpolation is then about a nanosecond.
+/// Most satellites of a constellation.
+pub(super) const MAX_SATELLITES: u64 = 50_000;
+
+/// Sampling interval of the delay for an orbital period in seconds: 0.1 s below 2000 km of altitude, 60 s for periods of about a day,
+/// 1 s between (*our choice*). The error of linear interpolation is then about a nanosecond for low orbits, and below a microsecond
+/// for all.
 pub(super) fn step(period: f64) -> Duration {
     match period {
         p if p < 7_700.0 => Duration::from_millis(100),
@@ -103,14 +107,15 @@ mod tests {
     #[test]
     fn neighbours_are_mutual_also_across_the_edge() {
         for grid in [
-            Grid { planes: 6, each: 11, closes: None },
-            Grid { planes: 72, each: 22, closes: Some(1) },
-            Grid { planes: 5, each: 8, closes: Some(4) },
-            Grid { planes: 1, each: 20, closes: None },
+            Grid { planes: 6, per_plane: 11, closes: None },
+            Grid { planes: 72, per_plane: 22, closes: Some(1) },
+            Grid { planes: 5, per_plane: 8, closes: Some(4) },
+            Grid { planes: 1, per_plane: 20, closes: None },
         ] {
-            for s in 0..grid.planes * grid.each {
+            for s in 0..grid.planes * grid.per_plane {
                 let near: Vec<u32> = grid.neighbours(s).collect();
-                let edge = grid.closes.is_none() && (s / grid.each == 0 || s / grid.each + 1 == grid.planes);
+                let plane = s / grid.per_plane;
+                let edge = grid.closes.is_none() && (plane == 0 || plane + 1 == grid.planes);
                 let want = if grid.planes == 1 { 2 } else { 4 - usize::from(edge) };
                 assert_eq!(near.len(), want, "{grid:?} {s}");
                 assert!(near.iter().all(|n| grid.neighbours(*n).any(|back| back == s)), "{grid:?} {s}");

@@ -3,7 +3,7 @@
 use super::walker::{Config, Pattern};
 use super::{Constellation, stationary};
 
-/// Names and constellations. Phasing is 1 throughout: filings do not say (*our choice*).
+/// Names and constellations. The phasing of those with several planes is 1: filings do not say (*our choice*).
 pub const NAMED: &[(&str, Constellation)] = &[
     ("geo", Constellation::Stationary(stationary::Config { longitude: 0.0, elevation: 5.0 })),
     ("leo550", walker(550.0, 53.0, [1_584, 72, 1], Pattern::Delta, 25.0)),

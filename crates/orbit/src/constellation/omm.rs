@@ -69,11 +69,11 @@ impl Record {
             let amount = self.amount(file, satellite, key, text)?;
             amount.parse().ok().filter(|x: &f64| x.is_finite()).ok_or_else(|| no_number(key, text))
         };
-        // Not used, but a unit that is not the standard's would not be noticed otherwise.
+        // SGP4 uses neither, but a foreign unit is refused in every value.
         for key in ["MEAN_MOTION_DOT", "MEAN_MOTION_DDOT"] {
             get(key).map_or(Ok(""), |text| self.amount(file, satellite, key, text))?;
         }
-        let other = |key: &str, value: &str, accepted: &str| {
+        let unaccepted = |key: &str, value: &str, accepted: &str| {
             file.wrong(self.line, format!("{key} of {satellite} is \"{value}\": accepted is {accepted}"))
         };
         // Elements of another theory describe another orbit; the value "indicates the proper method to employ to propagate the
@@ -85,7 +85,7 @@ impl Record {
         ] {
             if let Some(value) = get(key).filter(|v| !values.iter().any(|a| a.eq_ignore_ascii_case(v))) {
                 let why = "only, since elements are propagated by SGP4";
-                return Err(other(key, value, &format!("{} {why}", values[0])));
+                return Err(unaccepted(key, value, &format!("{} {why}", values[0])));
             }
         }
         if let Some(text) = get("EPHEMERIS_TYPE") {
@@ -94,16 +94,16 @@ impl Record {
                 return Err(file.wrong(self.line, format!("EPHEMERIS_TYPE of {satellite} is {why}")));
             }
         }
-        let at = get("EPOCH").ok_or_else(|| missing("EPOCH"))?;
-        let given = instant(at).ok_or_else(|| {
+        let epoch = get("EPOCH").ok_or_else(|| missing("EPOCH"))?;
+        let given = instant(epoch).ok_or_else(|| {
             let message = format!(
-                "EPOCH of {satellite} is \"{at}\", which is not a time such as 2026-11-22T12:00:00 or 2026-326T12:00:00"
+                "EPOCH of {satellite} is \"{epoch}\", which is not a time such as 2026-11-22T12:00:00 or 2026-326T12:00:00"
             );
             file.wrong(self.line, message)
         })?;
         let system = get("TIME_SYSTEM").unwrap_or("UTC");
         let datetime = TimeSystem::from_str(system)
-            .map_err(|()| other("TIME_SYSTEM", system, time_system::NAMES))?
+            .map_err(|()| unaccepted("TIME_SYSTEM", system, time_system::NAMES))?
             .utc(given)
             .ok_or_else(|| {
                 file.wrong(
@@ -149,7 +149,7 @@ impl Record {
         let Some((amount, unit)) = text.strip_suffix(']').and_then(|t| t.split_once('[')) else {
             return Ok(text);
         };
-        let own = match key {
+        let standard = match key {
             "MEAN_MOTION" => "rev/day",
             "MEAN_MOTION_DOT" => "rev/day**2",
             "MEAN_MOTION_DDOT" => "rev/day**3",
@@ -158,11 +158,15 @@ impl Record {
             _ => "",
         };
         // The schema of the standard's XML has the units in capitals as well.
-        if !own.is_empty() && unit.trim().eq_ignore_ascii_case(own) {
+        if !standard.is_empty() && unit.trim().eq_ignore_ascii_case(standard) {
             return Ok(amount.trim_end());
         }
-        let own = if own.is_empty() { "a number without unit".into() } else { format!("[{own}] or no unit") };
-        Err(file.wrong(self.line, format!("{key} of {satellite} has the unit [{unit}]: accepted is {own}")))
+        let accepted = match standard {
+            "" => "a number without unit".into(),
+            unit => format!("[{unit}] or no unit"),
+        };
+        Err(file
+            .wrong(self.line, format!("{key} of {satellite} has the unit [{unit}]: accepted is {accepted}")))
     }
 }
 
@@ -178,10 +182,11 @@ fn instant(text: &str) -> Option<NaiveDateTime> {
 
 fn records(file: &File<'_>) -> Result<Vec<Record>, Invalid> {
     let text = file.content()?.trim_start_matches('\u{feff}');
-    match text.trim_start().chars().next() {
+    let body = text.trim_start();
+    match body.chars().next() {
         Some('[' | '{') => json(file, text),
         Some('<') => Err(file.wrong(1, "this is XML: use the same elements as JSON or CSV".into())),
-        _ if text.lines().next().is_some_and(|l| l.contains(',')) => csv(file, text),
+        _ if body.lines().next().is_some_and(|l| l.contains(',')) => csv(file, text),
         _ => key_value(file, text),
     }
 }
@@ -291,7 +296,8 @@ mod tests {
         let lines = lines.build(Some("2020-07-13".parse().unwrap())).unwrap();
         let numbers = json_text().replace("\"15.49507896\"", "15.49507896");
         let list = format!("{}{}", kvn_text(), kvn_text());
-        for text in [csv_text(), json_text(), numbers, kvn_text(), list] {
+        let below_a_blank_line = format!("\n{}", csv_text());
+        for text in [csv_text(), below_a_blank_line, json_text(), numbers, kvn_text(), list] {
             let own = build(&text).unwrap();
             assert_eq!(own.name(0), "ISS (ZARYA)");
             for time in [0.0, 5_000.0, 86_400.0] {

@@ -62,8 +62,8 @@ impl Motion for Stationary {
         (satellite == 0).then_some(self.place)
     }
     fn name(&self, _: u32) -> String {
-        let way = if self.longitude < 0.0 { "W" } else { "E" };
-        format!("{} {way}", skyhaul_base::math::abs(self.longitude))
+        let side = if self.longitude < 0.0 { "W" } else { "E" };
+        format!("{} {side}", skyhaul_base::math::abs(self.longitude))
     }
     fn step(&self) -> Duration {
         Duration::from_secs(60)

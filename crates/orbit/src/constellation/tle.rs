@@ -81,12 +81,13 @@ fn read(file: &File<'_>) -> Result<Vec<Entry>, Invalid> {
     }
 }
 
-/// What the crate that reads line 1 does not check, or refuses at another column: the theory and the day of the year.
+/// Checks of line 1 that the `sgp4` crate does not make, or whose errors there name another column: ephemeris type and day of the year.
 fn first_line<'a>(file: &File<'_>, n: usize, line: &'a str) -> Result<&'a str, Invalid> {
     if let Some(why) = line[62..63].parse().ok().and_then(not_sgp4) {
         return Err(file.wrong(n, format!("the ephemeris type, column 63, is {why}")));
     }
     if let (Ok(year), Ok(day)) = (line[18..20].parse::<u8>(), line[20..32].trim_start().parse::<f64>()) {
+        // Two digits: 57 is 1957, the year of the first satellite.
         let year = i32::from(year) + if year < 57 { 2_000 } else { 1_900 };
         let days = if NaiveDate::from_yo_opt(year, 366).is_some() { 366 } else { 365 };
         if !(1.0..f64::from(days + 1)).contains(&day) {

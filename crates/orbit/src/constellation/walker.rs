@@ -1,7 +1,7 @@
 //! Walker constellations: planes of equally many satellites on circular orbits, evenly spread (Walker, "Satellite
 //! constellations", Journal of the British Interplanetary Society 37, 1984). In his notation `i: T/P/F`.
 
-use super::model::{Grid, Model, Motion, step};
+use super::model::{Grid, MAX_SATELLITES, Model, Motion, step};
 use crate::earth::{Rotation, radians};
 use crate::epoch::Epoch;
 use crate::geometry::{motion, period, radius};
@@ -14,9 +14,6 @@ use alloc::vec::Vec;
 use skyhaul_base::Duration;
 #[cfg(feature = "schema")]
 use skyhaul_base::amount::{Angle, Count, Length};
-
-/// Most satellites of a constellation.
-pub(super) const MOST: u64 = 50_000;
 
 /// A Walker constellation: planes with equal numbers of satellites on circular orbits.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,18 +87,19 @@ pub struct Walker {
     /// Angular velocity in rad/s.
     motion: f64,
     tilt: Rotation,
-    /// Where each plane crosses the equator northwards.
+    /// Ascending node of each plane.
     nodes: Vec<Rotation>,
-    /// How far each satellite is beyond that at the start.
+    /// Angle of each satellite from the ascending node at the start.
     phases: Vec<Rotation>,
     grid: Grid,
 }
 
 impl Walker {
-    /// Where a satellite is after its plane has turned by `gone`.
-    fn at(&self, satellite: u32, gone: Rotation, moment: &Moment) -> Option<Vector> {
-        let u = self.phases.get(satellite as usize)?.plus(gone);
-        let node = self.nodes[(satellite / self.grid.each) as usize];
+    /// Position of a satellite after it has travelled the angle `travelled` from its start.
+    fn at(&self, satellite: u32, travelled: Rotation, moment: &Moment) -> Option<Vector> {
+        // The argument of latitude.
+        let u = self.phases.get(satellite as usize)?.plus(travelled);
+        let node = self.nodes[(satellite / self.grid.per_plane) as usize];
         let (along, across) = (u.cos, u.sin * self.tilt.cos);
         let inertial = Vector::new(
             node.cos * along - node.sin * across,
@@ -110,13 +108,13 @@ impl Walker {
         ) * self.radius;
         Some(moment.turn.to_fixed(inertial))
     }
-    fn gone(&self, moment: &Moment) -> Rotation {
+    fn travelled(&self, moment: &Moment) -> Rotation {
         Rotation::of(self.motion * moment.time)
     }
 }
 
 impl Config {
-    /// The constellation `i: T/P/F` at an altitude in km, of a pattern, used from an elevation on; angles in degrees.
+    /// The constellation `i: T/P/F` at an altitude in km. Stations use it from the minimum elevation on. Angles are in degrees.
     #[must_use]
     pub const fn new(
         altitude: f64,
@@ -136,8 +134,8 @@ impl Config {
         within("phase", self.phase, -360.0, 360.0, "deg")?;
         within("elevation", self.elevation, 0.0, 89.0, "deg")?;
         let Self { satellites, planes, phasing, .. } = *self;
-        if satellites == 0 || satellites > MOST {
-            let message = format!("{satellites} satellites: write a number from 1 to {MOST}");
+        if satellites == 0 || satellites > MAX_SATELLITES {
+            let message = format!("{satellites} satellites: write a number from 1 to {MAX_SATELLITES}");
             return Err(Invalid::new("satellites", message));
         }
         if planes == 0 || satellites % planes != 0 {
@@ -159,18 +157,20 @@ impl Model for Config {
 
     fn build(&self, _: Option<Epoch>) -> Result<Walker, Invalid> {
         self.validate()?;
-        // Both are at most MOST.
+        // Both are at most MAX_SATELLITES.
         let (total, planes) = (self.satellites as u32, self.planes as u32);
-        let each = total / planes;
+        let per_plane = total / planes;
         let span = match self.pattern {
             Pattern::Delta => 360.0,
             Pattern::Star => 180.0,
         };
-        let part = |n: u64, of: u32| n as f64 / f64::from(of);
-        let node = |p: u64| Rotation::of(radians(self.node + span * part(p, planes)));
+        let fraction = |n: u64, of: u32| n as f64 / f64::from(of);
+        let node = |p: u64| Rotation::of(radians(self.node + span * fraction(p, planes)));
         let phase = |p: u64, k: u64| {
-            Rotation::of(radians(self.phase + 360.0 * (part(k, each) + part(self.phasing * p, total))))
+            let turns = fraction(k, per_plane) + fraction(self.phasing * p, total);
+            Rotation::of(radians(self.phase + 360.0 * turns))
         };
+        // Two planes are adjacent already; with one there is no other.
         let closes = (self.pattern == Pattern::Delta && planes > 2).then_some(self.phasing as u32);
         let radius = radius(self.altitude);
         Ok(Walker {
@@ -178,8 +178,10 @@ impl Model for Config {
             motion: motion(radius),
             tilt: Rotation::of(radians(self.inclination)),
             nodes: (0..self.planes).map(node).collect(),
-            phases: (0..self.planes).flat_map(|p| (0..u64::from(each)).map(move |k| phase(p, k))).collect(),
-            grid: Grid { planes, each, closes },
+            phases: (0..self.planes)
+                .flat_map(|p| (0..u64::from(per_plane)).map(move |k| phase(p, k)))
+                .collect(),
+            grid: Grid { planes, per_plane, closes },
         })
     }
 
@@ -190,22 +192,22 @@ impl Model for Config {
 
 impl Motion for Walker {
     fn count(&self) -> u32 {
-        self.grid.planes * self.grid.each
+        self.grid.planes * self.grid.per_plane
     }
     fn place(&self, satellite: u32, moment: &Moment) -> Option<Vector> {
-        self.at(satellite, self.gone(moment), moment)
+        self.at(satellite, self.travelled(moment), moment)
     }
     fn each(&self, moment: &Moment, see: &mut dyn FnMut(u32, Vector)) {
-        let gone = self.gone(moment);
+        let travelled = self.travelled(moment);
         for satellite in 0..self.count() {
-            if let Some(place) = self.at(satellite, gone, moment) {
+            if let Some(place) = self.at(satellite, travelled, moment) {
                 see(satellite, place);
             }
         }
     }
     fn name(&self, satellite: u32) -> String {
-        let each = self.grid.each;
-        format!("{}.{}", satellite / each + 1, satellite % each + 1)
+        let per_plane = self.grid.per_plane;
+        format!("{}.{}", satellite / per_plane + 1, satellite % per_plane + 1)
     }
     fn grid(&self) -> Option<Grid> {
         Some(self.grid)
@@ -227,8 +229,9 @@ mod tests {
     }
 
     #[test]
-    fn a_satellite_of_a_minute_is_where_the_document_says() {
-        // h = 550 km, i = 53 degrees, everything else 0, after 60 s.
+    fn a_satellite_is_where_the_formulas_put_it_after_a_minute() {
+        // h = 550 km, i = 53 degrees, everything else 0. By hand: u = 60 s · √(μ/r³) = 0.065689 rad, and the Earth has turned by
+        // 0.0043753 rad.
         let config = Config::new(550.0, 53.0, [1, 1, 0], Pattern::Delta, 25.0);
         let place = config.build(None).unwrap().place(0, &at(60.0)).unwrap();
         assert!(place.distance(Vector::new(6_914.326, 243.443, 363.202)) < 0.001, "{place:?}");

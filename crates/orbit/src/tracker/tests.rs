@@ -59,7 +59,8 @@ fn steps_join_and_each_delay_is_that_of_the_geometry() {
         let middle = step.from + (step.until - step.from) / 2;
         middle_error = middle_error.max((straight - exact(middle)).abs());
     }
-    // v²/d · dt²/8 / c with v = 7.6 km/s, d = 550 km each way: below a nanosecond, and one of rounding.
+    // Error of interpolation over dt = 0.1 s: v²/d · dt²/8 / c with v = 7.6 km/s and d = 550 km on both slants, 0.9 ns, and 1 ns of
+    // rounding.
     assert!(middle_error < 2e-9, "{middle_error}");
 }
 
@@ -98,7 +99,7 @@ fn a_hard_handover_interrupts_and_a_soft_one_does_not() {
 }
 
 #[test]
-fn a_grid_of_fifteen_seconds_changes_only_there() {
+fn with_an_interval_of_fifteen_seconds_handovers_happen_only_there() {
     let mut config = config("London", "Madrid", leo("leo550"));
     config.interval = Duration::from_secs(15);
     let changes = handovers(&steps(&config, 900));
@@ -116,7 +117,7 @@ fn policies_do_what_their_names_say() {
         steps(&config, 900)
     };
     let elevation = |step: &Step, s: u32| sky.elevation(Stations::Both, s, &sky.moment(step.from)).unwrap();
-    let all_in_sight = |step: &Step| {
+    let visible = |step: &Step| {
         let mut list = Vec::new();
         sky.candidates(Stations::Both, &sky.moment(step.from), &mut list);
         list
@@ -128,14 +129,14 @@ fn policies_do_what_their_names_say() {
         steps.iter().filter(|s| is_multiple(s.from, Duration::from_secs(1))).cloned().collect()
     };
     for step in checks(&highest) {
-        let best = all_in_sight(&step).iter().map(|c| c.elevation).fold(0.0, f64::max);
+        let best = visible(&step).iter().map(|c| c.elevation).fold(0.0, f64::max);
         assert!(elevation(&step, step.path.unwrap().first) >= best - 5.0);
     }
     for step in checks(&nearest) {
-        let best = all_in_sight(&step).iter().map(|c| c.delay).fold(1.0, f64::min);
+        let best = visible(&step).iter().map(|c| c.delay).fold(1.0, f64::min);
         assert!((step.path.unwrap().begin.as_secs_f64() - best).abs() < 2e-9);
     }
-    // Who stays as long as possible changes least.
+    // Satellites that serve until they set give the fewest handovers.
     let count = |steps: &[Step]| handovers(steps).len();
     assert!(count(&longest) < count(&highest) && count(&highest) <= count(&nearest));
     for (at, change) in handovers(&longest) {
@@ -151,8 +152,8 @@ fn a_single_satellite_comes_and_goes() {
     let changes = handovers(&all);
     assert!(changes.len() >= 4);
     for pair in changes.chunks_exact(2) {
-        let [(rise, up), (set, gone)] = pair else { panic!() };
-        assert_eq!((up.from, up.to, gone.from, gone.to), (None, Some(0), Some(0), None));
+        let [(rise, up), (set, lost)] = pair else { panic!() };
+        assert_eq!((up.from, up.to, lost.from, lost.to), (None, Some(0), Some(0), None));
         let lasts = (*set - *rise).as_secs_f64();
         let want = crate::geometry::overhead_pass(crate::geometry::radius(550.0), 0.0, 25.0);
         // Checked once a second.
@@ -179,7 +180,7 @@ fn two_satellites_at_a_time_are_never_interrupted() {
 
 #[test]
 fn orbits_of_all_heights_serve_one_link() {
-    // The geostationary satellite carries what the only low one leaves.
+    // The geostationary satellite serves while the only low one is not visible.
     let low = walker::Config::new(550.0, 0.0, [1, 1, 0], walker::Pattern::Delta, 25.0);
     let mut config = Config::new(Station::at(0.0, 10.0), Station::at(0.0, 10.0), low);
     config.constellation.0.push(stationary::Config { longitude: 40.0, elevation: 5.0 }.into());
@@ -197,7 +198,7 @@ fn orbits_of_all_heights_serve_one_link() {
 }
 
 #[test]
-fn ways_over_inter_satellite_links_follow_the_sky() {
+fn paths_over_inter_satellite_links_follow_the_sky() {
     for policy in [Policy::default(), nearest_path::Config::default().into(), longest::Config {}.into()] {
         let mut config = config("London", "Singapore", leo("leo780"));
         config.relay = Relay::InterSatellite;
@@ -205,14 +206,15 @@ fn ways_over_inter_satellite_links_follow_the_sky() {
         let all = steps(&config, 300);
         assert_eq!(down(&all), config.interruption * handovers_at(&all), "{policy:?}");
         for path in all.iter().filter_map(|s| s.path) {
-            // 10,850 km along the ground take light 36.2 ms; at least five satellites are on the way.
-            assert!(path.satellites >= 4 && path.begin > Duration::from_millis(40), "{path:?}");
+            // 10,850 km along the ground, 97.5 degrees, take light 36.2 ms. A station sees satellites within 19.9 degrees, so
+            // links of at most 32.7 degrees span 57.7: three satellites at least.
+            assert!(path.satellites >= 3 && path.begin > Duration::from_millis(40), "{path:?}");
             assert!(path.begin < Duration::from_millis(110), "{path:?}");
         }
     }
 }
 
-/// How many times a link was handed over; both ends may change at once.
+/// Number of times with handovers; both ends may change at once.
 fn handovers_at(steps: &[Step]) -> u64 {
     steps.iter().filter(|s| !s.handovers.is_empty()).count() as u64
 }

@@ -17,7 +17,7 @@ use general::General;
 use skyhaul_base::{Duration, Instant, Rate};
 use unchanging::Fixed;
 
-/// The fate of an offered packet, which also tells which event may have to be set.
+/// The fate of an offered packet. It also says which event of the link may have changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offered {
     /// Refused.

@@ -24,15 +24,15 @@ pub struct Fixed<P> {
     /// End of the last transmission that has started or whose start is known.
     free_at: Instant,
     delay: Delay,
-    /// The same, if it is always the same.
+    /// The delay of all packets, if it is constant.
     constant_delay: Option<Duration>,
-    /// A shorter delay does not let packets overtake.
+    /// Arrival time of the last packet, lost or not: a shorter delay does not let packets overtake.
     last_arrival: Instant,
     /// The capacity, and packets of low priority that wait if high priority is served first.
     queue: Queue<P>,
-    /// Low priority waits for high priority.
+    /// Packets of low priority wait for those of high priority.
     low_waits: bool,
-    /// Start of each other waiting packet's transmission, and its size.
+    /// Of each waiting packet whose departure is known: the start of its transmission, and its size.
     waiting: Ring<(Instant, u32)>,
     /// Packets that the channel will lose, with the start of their transmission: the loss must not be visible
     /// earlier.
@@ -43,14 +43,14 @@ pub struct Fixed<P> {
     lossless: bool,
     spares_acks: bool,
     streams: Streams,
-    /// Without deliveries: what was offered and not set aside has arrived or is in `lane`.
+    /// Without deliveries, which follow: every packet that was offered and is not among the `undelivered` has arrived or is in `lane`.
     counters: Counters,
     /// Packets and bytes, by kind, that were refused or lost, will be lost, or wait with low priority.
-    aside: [(u64, u64); KINDS],
+    undelivered: [(u64, u64); KINDS],
     busy: Duration,
     /// Waits of the packets whose departure is known, in nanoseconds, also those that are not over.
     waits: u64,
-    /// Time integral of the number of other waiting packets up to `low_at`, in packet nanoseconds.
+    /// Time integral of [`Self::low_len`] up to `low_at`, in packet nanoseconds.
     low: u64,
     low_at: Instant,
 }
@@ -85,7 +85,7 @@ impl<P: PacketView> Fixed<P> {
             spares_acks: config.spares_acks,
             streams,
             counters: Counters::default(),
-            aside: [(0, 0); KINDS],
+            undelivered: [(0, 0); KINDS],
             busy: Duration::ZERO,
             waits: 0,
             low: 0,
@@ -96,7 +96,7 @@ impl<P: PacketView> Fixed<P> {
     #[inline]
     pub(super) fn offer(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
         self.begin(now);
-        // Only with a late driver is there anything to do.
+        // Transmissions that a late driver has not served yet come first.
         let late = self.free_at <= now && self.low_len() > 0;
         if late {
             self.serve_low(now, lost);
@@ -117,7 +117,7 @@ impl<P: PacketView> Fixed<P> {
             });
             if !fits {
                 counters.drop(&p, DropReason::Full);
-                self.set_aside(&p);
+                self.count_undelivered(&p);
                 lost(p, DropReason::Full);
                 return Offered::Dropped;
             }
@@ -131,7 +131,7 @@ impl<P: PacketView> Fixed<P> {
             self.lane.push_back((arrival, p));
             return Offered::sent(first || late);
         }
-        self.set_aside(&p);
+        self.count_undelivered(&p);
         if start > now {
             self.doomed.push_back((start, p));
             Offered::Queued
@@ -142,7 +142,7 @@ impl<P: PacketView> Fixed<P> {
         }
     }
 
-    /// The next loss to be seen, or the next transmission of low priority.
+    /// The next loss that becomes visible, or the next transmission of low priority.
     #[inline]
     pub(super) fn next_service(&self) -> Option<Instant> {
         let lost = self.doomed.front().map(|d| d.0);
@@ -187,16 +187,16 @@ impl<P: PacketView> Fixed<P> {
         }
     }
 
-    /// A packet does not go in flight, or not yet.
-    fn set_aside(&mut self, p: &P) {
-        let (packets, bytes) = &mut self.aside[usize::from(p.kind()) % KINDS];
+    /// Counts a packet that does not go in flight, or not yet.
+    fn count_undelivered(&mut self, p: &P) {
+        let (packets, bytes) = &mut self.undelivered[usize::from(p.kind()) % KINDS];
         (*packets, *bytes) = (*packets + 1, *bytes + u64::from(p.size()));
     }
 
     /// Queues a packet of low priority that found the link busy.
     fn wait(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
         self.integrate_low(now);
-        self.set_aside(&p);
+        self.count_undelivered(&p);
         let counters = &mut self.counters;
         let mut at = Moment::new(now, &mut self.streams.queue);
         let queued = self.queue.enqueue(&mut at, p, None, &mut |p, why| {
@@ -219,7 +219,7 @@ impl<P: PacketView> Fixed<P> {
                 self.counters.drop(&p, DropReason::Error);
                 lost(p, DropReason::Error);
             } else {
-                let (packets, bytes) = &mut self.aside[usize::from(p.kind()) % KINDS];
+                let (packets, bytes) = &mut self.undelivered[usize::from(p.kind()) % KINDS];
                 (*packets, *bytes) = (*packets - 1, *bytes - u64::from(p.size()));
                 self.lane.push_back((arrival, p));
             }
@@ -253,7 +253,7 @@ impl<P: PacketView> Fixed<P> {
 
     pub(super) fn counters(&self) -> Counters {
         let mut counters = self.counters;
-        for (kind, (packets, bytes)) in counters.kinds.iter_mut().zip(self.aside) {
+        for (kind, (packets, bytes)) in counters.kinds.iter_mut().zip(self.undelivered) {
             kind.delivered = kind.offered - packets;
             kind.delivered_bytes = kind.offered_bytes - bytes;
         }
@@ -273,7 +273,7 @@ impl<P> Fixed<P> {
         let span = now.since(self.low_at).as_nanos();
         self.low.saturating_add(span.saturating_mul(self.low_len() as u64))
     }
-    /// The number of these packets is about to change.
+    /// Accounts for the time up to `now`: [`Self::low_len`] is about to change.
     fn integrate_low(&mut self, now: Instant) {
         self.low = self.low_integral(now);
         self.low_at = now;

@@ -1,5 +1,5 @@
 //! The disciplines that look at acknowledgements against their definition, written down naively, under random operations;
-//! what must hold of all of them; and the example of RFC 3449 on a link.
+//! invariants of all of them; and the example of RFC 3449 on a link.
 
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
@@ -16,7 +16,7 @@ fn connection(p: &Pkt) -> Option<(u32, u16)> {
     p.ack.map(|a| (p.flow, a.connection))
 }
 
-/// A queue to which time and chance mean nothing.
+/// A queue whose disciplines use neither time nor random numbers.
 struct Real {
     queue: Queue<Pkt>,
     rng: Rng,
@@ -30,7 +30,7 @@ impl Real {
         self.queue.enqueue(&mut Moment::new(Instant::ZERO, &mut self.rng), p, None, lost)
     }
     fn dequeue(&mut self) -> Option<Pkt> {
-        let none = &mut |_, _| unreachable!("what is served is not lost");
+        let none = &mut |_, _| unreachable!("these disciplines lose nothing when they serve");
         self.queue.dequeue(&mut Moment::new(Instant::ZERO, &mut self.rng), none)
     }
 }
@@ -58,7 +58,7 @@ impl Naive {
 
     /// The acknowledgements of the connection of `p`, in the order of arrival.
     fn connection(&self, p: &Pkt) -> Vec<Pkt> {
-        // A flow has one connection after the other: one that returns begins anew.
+        // A flow has one connection after the other. If a packet of an earlier one arrives, that one begins anew.
         let of = |q: &&Pkt| q.flow == p.flow;
         let own: Vec<Pkt> = self.history.iter().filter(of).copied().collect();
         let from = own.iter().rposition(|q| connection(q) != connection(p)).map_or(0, |i| i + 1);
@@ -75,7 +75,7 @@ impl Naive {
         }
     }
 
-    /// Its neighbour in its connection has the same number.
+    /// Whether a neighbour in the connection has the same number: `p` is a duplicate, or the first of several.
     fn is_duplicate_or_base(&self, p: &Pkt) -> bool {
         let own = self.connection(p);
         let at = own.iter().position(|q| q.id == p.id).unwrap();
@@ -83,7 +83,7 @@ impl Naive {
         same(own.get(at.wrapping_sub(1))) || same(own.get(at + 1))
     }
 
-    /// The new one makes the old one redundant.
+    /// Whether `new` makes `old` redundant.
     fn redundant(&self, old: &Pkt, new: &Pkt) -> bool {
         let (Some(a), Some(b)) = (old.ack, new.ack) else { return false };
         connection(old) == connection(new)
@@ -94,7 +94,7 @@ impl Naive {
             && !self.is_duplicate_or_base(old)
     }
 
-    /// What becomes of the list if `p` is admitted.
+    /// The list if `p` is admitted.
     fn with(&self, p: Pkt) -> Vec<Pkt> {
         let mut list = self.list.clone();
         match self.config.discipline {
@@ -106,7 +106,7 @@ impl Naive {
                     leave.pop();
                 }
                 if c.place == Place::Head && !leave.is_empty() {
-                    // Behind the last of the flow that is not redundant, or that is in another line.
+                    // Behind the last packet of the flow that is not redundant; data counts only if it shares the queue.
                     let other = |q: &Pkt| {
                         q.flow == p.flow && !all.contains(&q.id) && (q.ack.is_some() || !c.acks_first)
                     };
@@ -263,7 +263,7 @@ proptest! {
                     naive.enqueue(p, &mut expected);
                     prop_assert_eq!(&lost, &expected);
                     prop_assert_eq!(admitted, lost.get(&id) != Some(&DropReason::Full));
-                    // Who comes in vain removes nobody.
+                    // A refused packet removes no other.
                     prop_assert!(admitted || lost.len() == 1);
                     offered += 1;
                     all_lost += lost.len();
@@ -280,10 +280,10 @@ proptest! {
         }
     }
 
-    /// In a queue with room: what leaves are acknowledgements that were offered, those of a connection in their order; the
-    /// last of each is among them; data all; and of the filter all duplicates and all that say more.
+    /// In a queue with room all data leaves, acknowledgements leave in the order of arrival, and the last one of each flow is among
+    /// them. A filter also keeps all duplicates, and all acknowledgements with more information.
     #[test]
-    fn what_a_thinned_flow_loses_is_redundant(discipline in discipline(), ops in ops()) {
+    fn a_thinned_flow_loses_only_redundant_acknowledgements(discipline in discipline(), ops in ops()) {
         let mut real = Real::new(&QueueConfig { discipline, ..QueueConfig::default() });
         let (mut offered, mut left) = (Vec::new(), Vec::new());
         for (id, op) in (0..).zip(ops) {
@@ -311,7 +311,7 @@ proptest! {
                 for pair in offered.windows(2) {
                     let (a, b) = (pair[0].ack.unwrap(), pair[1].ack.unwrap());
                     let duplicate = (a.connection, a.number) == (b.connection, b.number);
-                    // What left before the duplicate came is gone.
+                    // Of two, the first may have been replaced before its duplicate arrived.
                     prop_assert!(!duplicate || left.contains(&pair[1]), "{:?}", pair[1]);
                 }
                 prop_assert!(offered.iter().all(|p| !p.ack.unwrap().tells_more || left.contains(p)));
@@ -343,8 +343,8 @@ fn a_filter_leaves_one_or_two() {
 }
 
 #[test]
-fn duplicates_and_what_says_more_stay() {
-    // A hole at 3, three duplicates, and it is filled.
+fn duplicates_and_acknowledgements_with_more_information_stay() {
+    // A hole at 3, three duplicates, and a jump when it is filled.
     let hole = [1, 2, 3, 3, 3, 3, 9].map(ack);
     assert_eq!(through(AGGRESSIVE, &hole), [3, 3, 3, 3, 9]);
     let second = ack_decimation::Config::default();
@@ -353,7 +353,7 @@ fn duplicates_and_what_says_more_stay() {
         through(ack_decimation::Config { keep_duplicates: true, ..second }, &hole),
         [2, 3, 3, 3, 3, 9]
     );
-    // SACK blocks are not compared; marks are told; what an older clock stamped is not newer.
+    // Acknowledgements with SACK blocks stay, ECN marks stay, and an older timestamp is not newer.
     let more = Acknowledgement { tells_more: true, ..ack(2) };
     assert_eq!(through(AGGRESSIVE, &[ack(1), more, ack(3)]), [2, 3]);
     let marked = Acknowledgement { ecn: 0x40, ..ack(2) };
@@ -418,7 +418,7 @@ fn the_return_link_of_the_rfc_carries_one_acknowledgement_of_eight() {
     assert_eq!(full, 0);
     assert!(filtered >= 8000 * 7 / 8 - 2, "{filtered}");
     assert!((995..=1000).contains(&numbers.len()));
-    // Each covers the eight data packets of the time that it takes.
+    // Each covers the eight data packets that arrive during its transmission.
     assert!(numbers.windows(2).skip(1).all(|w| w[1] - w[0] == 8), "{:?}", &numbers[..20]);
     assert!(longest <= Duration::from_micros(6400 + 800 + 6400), "{longest:?}");
     let (numbers, longest, full, _) = run(ack_filter::Config::default().into());
@@ -427,7 +427,7 @@ fn the_return_link_of_the_rfc_carries_one_acknowledgement_of_eight() {
         (995..=1000).contains(&numbers.len()) && longest <= Duration::from_micros(3 * 6400),
         "{longest:?}"
     );
-    // Of eight, one in two is still too much.
+    // The link carries one in eight: one in two is too much.
     let (_, longest, full, _) = run(ack_decimation::Config::default().into());
     assert!(full > 0 && longest > Duration::from_millis(300));
     let (_, longest, full, _) = run(ack_decimation::Config { keep_every: 9, ..Default::default() }.into());
@@ -454,9 +454,9 @@ fn acknowledgements_overtake_data_but_interrupt_none() {
     assert_eq!(served, [2, 0, 1]);
 }
 
-/// A first acknowledgement that found the link idle is remembered: the next with its number is a duplicate and stays.
+/// The first acknowledgement found the link idle and is remembered: the next one with its number is a duplicate and stays.
 #[test]
-fn what_did_not_wait_is_remembered() {
+fn an_acknowledgement_that_did_not_wait_is_remembered() {
     let queue = QueueConfig::packets(50).with(AGGRESSIVE);
     let config = LinkConfig { rate: Rate::from_bits_per_sec(50_000).into(), queue, ..LinkConfig::default() };
     let mut link = Link::new(&config, Streams::named(1, "links.return"));

@@ -1,5 +1,5 @@
 //! Active queue management against its definitions, written down naively, under random operations: one list in the order
-//! of arrival, every decision by a scan, updates one by one. And what holds for every discipline behind a link.
+//! of arrival, every decision by a scan, updates one by one. And invariants of every discipline behind a link.
 
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
@@ -10,9 +10,9 @@ use skyhaul_path::testing::Pkt;
 use skyhaul_path::{Discipline, DropReason, Limit, Link, LinkConfig, Queue, QueueConfig, Streams};
 use std::collections::VecDeque;
 
-/// A packet that waits: since when, and whether it was hit in the place of another.
+/// A waiting packet: since when it waits, and whether it was marked in place of another.
 #[derive(Clone, Copy, Debug)]
-struct Waits {
+struct Waiting {
     p: Pkt,
     since: f64,
     hit: bool,
@@ -49,7 +49,7 @@ struct Naive {
     config: QueueConfig,
     rng: Rng,
     /// One list per flow for FQ-CoDel, otherwise only the first.
-    lists: Vec<Vec<Waits>>,
+    lists: Vec<Vec<Waiting>>,
     codel: Vec<Codel>,
     credits: Vec<i64>,
     new: VecDeque<usize>,
@@ -104,7 +104,7 @@ impl Naive {
         self.lost.push((p.id, why));
     }
 
-    /// Signals congestion to `p`; true if `p` is still there. The second value is true if there was a mark.
+    /// Signals congestion to `p`. Returns whether `p` was kept, and whether a packet was marked.
     fn signal(&mut self, list: usize, p: &mut Pkt, may_mark: bool) -> (bool, bool) {
         if self.class_aware() && !p.low {
             let fresh = self.lists[list].iter().position(|w| w.p.low && !w.hit);
@@ -139,8 +139,8 @@ impl Naive {
     }
 
     fn fits(&self, size: u32, high_only: bool) -> bool {
-        let held = self.lists.iter().flatten().filter(|w| !high_only || !w.p.low);
-        let (packets, bytes) = held.fold((0, 0), |(n, b), w| (n + 1, b + u64::from(w.p.size)));
+        let counted = self.lists.iter().flatten().filter(|w| !high_only || !w.p.low);
+        let (packets, bytes) = counted.fold((0, 0), |(n, b), w| (n + 1, b + u64::from(w.p.size)));
         match self.config.limit {
             Limit::Unlimited => true,
             Limit::Packets(n) => packets < n,
@@ -247,7 +247,7 @@ impl Naive {
                 self.lose(p, DropReason::Full);
                 return None;
             }
-            self.lists[0].push(Waits { p, since: now, hit: false });
+            self.lists[0].push(Waiting { p, since: now, hit: false });
         }
         match self.config.discipline {
             Discipline::Pie(c) => {
@@ -271,7 +271,7 @@ impl Naive {
     fn enqueue_fairly(&mut self, now: f64, p: Pkt, list: usize, free: bool) -> Option<Pkt> {
         let Discipline::FqCodel(c) = self.config.discipline else { unreachable!() };
         let fits = free || self.fits(p.size, false);
-        self.lists[list].push(Waits { p, since: now, hit: false });
+        self.lists[list].push(Waiting { p, since: now, hit: false });
         if !self.new.contains(&list) && !self.old.contains(&list) {
             self.new.push_back(list);
             self.credits[list] = c.quantum as i64;
@@ -303,7 +303,7 @@ impl Naive {
     }
 
     /// RFC 8289: `dodequeue`.
-    fn take(&mut self, list: usize, now: f64, law: (f64, f64)) -> Option<(Waits, bool)> {
+    fn take(&mut self, list: usize, now: f64, law: (f64, f64)) -> Option<(Waiting, bool)> {
         if self.lists[list].is_empty() {
             self.codel[list].first_above = 0.0;
             return None;
@@ -336,10 +336,10 @@ impl Naive {
         let entering = !self.codel[list].dropping && ok;
         // The control law works in whole nanoseconds.
         while entering || self.codel[list].dropping && now >= self.codel[list].drop_next - 1e-9 {
-            let (there, marked) = self.signal(list, &mut w.p, ecn);
-            if there && !marked {
+            let (kept, marked) = self.signal(list, &mut w.p, ecn);
+            if kept && !marked {
                 ok = self.is_ok_to_drop(list, now, w.since, law);
-            } else if !there {
+            } else if !kept {
                 match self.take(list, now, law) {
                     Some(next) => (w, ok) = next,
                     None => {
@@ -425,7 +425,7 @@ fn op() -> impl Strategy<Value = Op> {
         .prop_map(|(gap, arrival)| Op { gap, arrival })
 }
 
-/// Short times, so that a few hundred operations see everything.
+/// Short times, so that a few hundred operations reach every state.
 fn discipline() -> impl Strategy<Value = Discipline> {
     let time = Duration::from_millis;
     let options = (any::<bool>(), any::<bool>());
@@ -452,8 +452,8 @@ fn discipline() -> impl Strategy<Value = Discipline> {
         .into()
     });
     let red = (options, any::<bool>(), prop_oneof![Just(1.0), Just(0.25), Just(0.002)], any::<bool>())
-        .prop_map(|((ecn, class_aware), gentle, weight, said)| {
-            let (min_threshold, max_threshold) = if said { (Some(1), Some(4)) } else { (None, None) };
+        .prop_map(|((ecn, class_aware), gentle, weight, given)| {
+            let (min_threshold, max_threshold) = if given { (Some(1), Some(4)) } else { (None, None) };
             let own = red::Config { ecn, class_aware, gentle, weight, ..red::Config::default() };
             red::Config { min_threshold, max_threshold, max_probability: 0.5, ..own }.into()
         });
@@ -537,7 +537,7 @@ fn every_discipline() -> Vec<Discipline> {
             Kind::Threshold => Some(threshold::Config { low_below: 10 }.into()),
             Kind::Gtnets => Some(gtnets::Config {}.into()),
             Kind::Plain => Some(plain::Config {}.into()),
-            // They thin acknowledgements, and here are none: `ack_queues.rs` has them.
+            // They thin acknowledgements, and these packets are none: `ack_queues.rs` tests them.
             Kind::AckCompaction | Kind::AckDecimation | Kind::AckFilter | Kind::AcksFirst => None,
         })
         .collect();
@@ -550,10 +550,12 @@ fn every_discipline() -> Vec<Discipline> {
     all.into_iter().chain(aware).collect()
 }
 
-/// How many packets were marked, how many the discipline dropped, how many came through with a mark.
+/// Counts of packets.
 struct Balance {
     marked: u64,
+    /// Dropped by the discipline.
     dropped: u64,
+    /// Delivered with a mark.
     through: u64,
 }
 
@@ -563,7 +565,7 @@ fn conserves(discipline: Discipline, ect: bool, limit: u32) -> Balance {
     let config = LinkConfig { rate: RATE.into(), queue, ..LinkConfig::default() };
     let mut link = Link::new(&config, Streams::named(1, "links.test"));
     let mut arrivals = Rng::stream(1, "arrivals");
-    let (mut t, mut seen, mut ce) = (0, 0, 0);
+    let (mut t, mut delivered, mut ce) = (0, 0, 0);
     for id in 0..20_000u32 {
         t += if id % 5000 == 4999 { 300_000_000 } else { arrivals.below(2 * 770_000) };
         let now = Instant::from_nanos(t);
@@ -573,7 +575,7 @@ fn conserves(discipline: Discipline, ect: bool, limit: u32) -> Balance {
             link.serve(due, on_loss);
         }
         while let Some(p) = link.deliver(now) {
-            seen += 1;
+            delivered += 1;
             ce += u64::from(p.ce);
         }
         let low = arrivals.below(4) == 0;
@@ -590,13 +592,13 @@ fn conserves(discipline: Discipline, ect: bool, limit: u32) -> Balance {
         link.serve(due, &mut |_, _| ());
     }
     while let Some(p) = link.deliver(end) {
-        seen += 1;
+        delivered += 1;
         ce += u64::from(p.ce);
     }
     let total = link.counters().total();
-    assert_eq!((total.offered, total.delivered), (20_000, seen), "{discipline:?}");
+    assert_eq!((total.offered, total.delivered), (20_000, delivered), "{discipline:?}");
     assert_eq!(total.delivered + total.lost(), 20_000, "{discipline:?}");
-    // Some that were marked may have been lost later.
+    // Marked packets may have been lost later.
     assert!(ce <= total.marked, "{discipline:?}");
     Balance { marked: total.marked, dropped: total.dropped(DropReason::Aqm), through: ce }
 }
@@ -612,10 +614,10 @@ fn nothing_appears_and_nothing_vanishes() {
     }
 }
 
-/// A queue so short that it is full while the average is still where RED marks: what is marked and then refused for want of
-/// room must not count, or a receiver would echo fewer marks than the link reports.
+/// A queue so short that it is full while the average is still where RED marks: packets that are marked and then refused because
+/// the queue is full must not count, or a receiver would echo fewer marks than the link reports.
 #[test]
-fn a_mark_counts_only_where_its_packet_is_let_in() {
+fn a_mark_counts_only_if_its_packet_is_admitted() {
     let thresholds =
         red::Config { min_threshold: Some(3), max_threshold: Some(30), ..red::Config::default() };
     let red: Discipline = red::Config { weight: 0.2, ..thresholds }.into();
@@ -642,16 +644,16 @@ fn the_streams_of_a_link_do_not_depend_on_its_queue() {
             ..LinkConfig::default()
         };
         let mut link = Link::new(&config, Streams::named(1, "links.test"));
-        let mut seen = Vec::new();
+        let mut delivered = Vec::new();
         for id in 0..2000u32 {
             // Slower than the link: nothing waits.
             let now = Instant::from_nanos(u64::from(id) * 2_000_000);
             link.offer(now, Pkt { id, size: 1000, ..Pkt::default() }, &mut |_, _| ());
             while let Some(t) = link.next_delivery().filter(|t| *t <= now) {
-                seen.push((t, link.deliver(t).map(|p| p.id)));
+                delivered.push((t, link.deliver(t).map(|p| p.id)));
             }
         }
-        seen
+        delivered
     };
     let plain = arrivals(QueueConfig::packets(50));
     for d in every_discipline() {

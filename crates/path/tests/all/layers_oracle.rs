@@ -1,4 +1,4 @@
-//! Links that repair, against naive models of block codes and of selective repeat; and their books.
+//! Links that repair, against naive models of block codes and of selective repeat; and the balance of their counters.
 
 use crate::common;
 
@@ -13,7 +13,7 @@ use skyhaul_path::{
     Delay, Discipline, DropReason, Limit, Link, LinkConfig, Queue, QueueConfig, Streams, arq,
 };
 
-/// The transmitter and the channel: whoever sends next, and when it arrives unless it is lost.
+/// The transmitter and the channel.
 struct Channel {
     rate: u128,
     delay: Duration,
@@ -91,10 +91,10 @@ fn naive_code(config: &LinkConfig, shape: Shape, arrivals: &[Arrival]) -> Vec<Op
     let mut fates = vec![(Instant::ZERO, true); arrivals.len()];
     for block in blocks {
         let packets = block.iter().filter(|s| s.0.is_some()).count();
-        let whole: Vec<Instant> = block.iter().filter(|s| !s.2).map(|s| s.1).collect();
+        let survived: Vec<Instant> = block.iter().filter(|s| !s.2).map(|s| s.1).collect();
         for (packet, arrival, lost) in &block {
             let Some(i) = *packet else { continue };
-            fates[i] = match (lost, whole.get(packets - 1)) {
+            fates[i] = match (lost, survived.get(packets - 1)) {
                 (false, _) => (*arrival, true),
                 (true, Some(repaired)) => (*repaired, true),
                 (true, None) => (block.last().expect("a packet").1, false),
@@ -116,29 +116,30 @@ fn naive_code(config: &LinkConfig, shape: Shape, arrivals: &[Arrival]) -> Vec<Op
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
     Waits,
-    /// Sent so many times, and on its way.
+    /// Sent this many times, and on its way.
     Sent(u32),
-    /// The receiver has it since then, or knows from then on that it does not come.
-    Here(Instant),
-    Gone(Instant),
+    /// The receiver has it from this time on.
+    Arrived(Instant),
+    /// The receiver knows from this time on that it will not arrive.
+    GivenUp(Instant),
 }
 
 /// Something that the naive link has sent.
 #[derive(Debug)]
 struct Sent {
     block: usize,
-    /// None for parity.
+    /// `None` for parity.
     packet: Option<usize>,
     arrival: Instant,
-    whole: bool,
+    survived: bool,
     /// It has arrived, or would have.
-    here: bool,
-    /// The receiver knows what becomes of the packet.
+    arrived: bool,
+    /// The receiver knows the fate of the packet.
     settled: bool,
 }
 
-/// The definition of selective repeat above a code, with everything looked through at each step. A packet that is sent again
-/// is part of the block that is being filled then.
+/// The definition of selective repeat above a code, which scans everything at each step. A retransmitted packet is part of the
+/// block that is being filled at that time.
 fn naive_arq(config: &LinkConfig, shape: Shape, arq: arq::Config, arrivals: &[Arrival]) -> Vec<Option<Fate>> {
     let Shape { k, parity: m, depth, fill_time, .. } = shape;
     let (k, m, depth) = (k as usize, m as usize, depth as usize);
@@ -154,31 +155,33 @@ fn naive_arq(config: &LinkConfig, shape: Shape, arq: arq::Config, arrivals: &[Ar
     let mut unused = Streams::named(5, "links.test").queue;
     let mut at = Moment::new(Instant::ZERO, &mut unused);
     let mut sent: Vec<Sent> = Vec::new();
-    // The sizes of the packets of each block; how many blocks are closed; what is in those that are being filled, and when
-    // they are closed at the latest; and the parity that is to be sent.
+    // The sizes of the packets of each block.
     let mut blocks: Vec<Vec<u32>> = Vec::new();
+    // How many blocks are closed, how many packets the open ones have, and when these are closed at the latest.
     let (mut closed, mut filled, mut full_by) = (0, 0, Instant::MAX);
-    let mut owed: Vec<usize> = Vec::new();
-    // When the window opens by a packet again, when a packet is overdue, and what is to be sent again.
+    // Blocks whose parity is yet to be sent.
+    let mut parity_due: Vec<usize> = Vec::new();
+    // When the window opens by one packet, when a packet is overdue, and which packets are to be retransmitted.
     let mut opens: Vec<Instant> = Vec::new();
     let mut overdue: Vec<(Instant, usize)> = Vec::new();
-    let mut again: Vec<usize> = Vec::new();
+    let mut to_resend: Vec<usize> = Vec::new();
     let (mut outstanding, mut size, mut next, mut now) = (0, 0, 0, Instant::ZERO);
     let mut order = Vec::new();
     loop {
-        // First things arrive, then the window opens, something is overdue, blocks are closed, and a new packet comes last.
-        if let Some(s) = sent.iter_mut().find(|s| !s.here && s.arrival <= now) {
-            s.here = true;
+        // The order of simultaneous events: an arrival, an answer, an overdue packet, closed blocks, a new packet.
+        if let Some(s) = sent.iter_mut().find(|s| !s.arrived && s.arrival <= now) {
+            s.arrived = true;
             let block = s.block;
             let of_block: Vec<usize> = (0..sent.len()).filter(|&s| sent[s].block == block).collect();
-            let whole = of_block.iter().filter(|&&s| sent[s].here && sent[s].whole).count();
+            let survived = of_block.iter().filter(|&&s| sent[s].arrived && sent[s].survived).count();
             let packets = blocks[block].len();
             let is_closed = block < closed;
-            let over = is_closed && of_block.len() == packets + m && of_block.iter().all(|&s| sent[s].here);
+            let over =
+                is_closed && of_block.len() == packets + m && of_block.iter().all(|&s| sent[s].arrived);
             for s in of_block {
-                let Sent { packet: Some(i), here: true, settled: false, .. } = sent[s] else { continue };
-                if sent[s].whole || is_closed && whole >= packets {
-                    known[i] = State::Here(now);
+                let Sent { packet: Some(i), arrived: true, settled: false, .. } = sent[s] else { continue };
+                if sent[s].survived || is_closed && survived >= packets {
+                    known[i] = State::Arrived(now);
                     opens.push(now + answer);
                 } else if over {
                     overdue.push((now + answer + arq.guard, i));
@@ -199,10 +202,10 @@ fn naive_arq(config: &LinkConfig, shape: Shape, arq: arq::Config, arrivals: &[Ar
         if overdue.first().is_some_and(|o| o.0 <= now) {
             let (_, i) = overdue.remove(0);
             match known[i] {
-                State::Sent(times) if times <= arq.retries => again.push(i),
+                State::Sent(times) if times <= arq.retries => to_resend.push(i),
                 _ => {
-                    // What tells the receiver costs no time, but leaves behind the packet that is being sent.
-                    known[i] = State::Gone(channel.free.max(now) + delay);
+                    // The notice to the receiver takes no transmission time, but leaves after the packet in transmission.
+                    known[i] = State::GivenUp(channel.free.max(now) + delay);
                     fates[i] = Some(Fate::Lost(DropReason::ArqGaveUp));
                     outstanding -= 1;
                 }
@@ -210,22 +213,22 @@ fn naive_arq(config: &LinkConfig, shape: Shape, arq: arq::Config, arrivals: &[Ar
             continue;
         }
         if filled == k * depth || full_by <= now {
-            (0..m).for_each(|_| owed.extend(closed..blocks.len()));
+            (0..m).for_each(|_| parity_due.extend(closed..blocks.len()));
             (closed, filled, full_by) = (blocks.len(), 0, Instant::MAX);
             continue;
         }
         let free = channel.free <= now;
-        if free && !owed.is_empty() {
-            let block = owed.remove(0);
+        if free && !parity_due.is_empty() {
+            let block = parity_due.remove(0);
             size = *blocks[block].iter().max().expect("a packet");
             let (arrival, lost) = channel.send(now, &parity(size));
-            sent.push(Sent { block, packet: None, arrival, whole: !lost, here: false, settled: true });
+            sent.push(Sent { block, packet: None, arrival, survived: !lost, arrived: false, settled: true });
             continue;
         }
         let sends = if !free {
             None
-        } else if !again.is_empty() {
-            Some(again.remove(0))
+        } else if !to_resend.is_empty() {
+            Some(to_resend.remove(0))
         } else if outstanding < arq.window && !queue.is_empty() {
             queue.dequeue(&mut at, &mut |_, _| ()).map(|p: Pkt| p.id as usize)
         } else if let Some(a) = arrivals.get(next).filter(|a| a.at <= now && outstanding < arq.window) {
@@ -253,7 +256,14 @@ fn naive_arq(config: &LinkConfig, shape: Shape, arq: arq::Config, arrivals: &[Ar
             }
             filled += 1;
             let (arrival, lost) = channel.send(now, &arrivals[i].p);
-            sent.push(Sent { block, packet: Some(i), arrival, whole: !lost, here: false, settled: false });
+            sent.push(Sent {
+                block,
+                packet: Some(i),
+                arrival,
+                survived: !lost,
+                arrived: false,
+                settled: false,
+            });
             continue;
         }
         if let Some(a) = arrivals.get(next).filter(|a| a.at <= now) {
@@ -264,9 +274,9 @@ fn naive_arq(config: &LinkConfig, shape: Shape, arq: arq::Config, arrivals: &[Ar
             });
             continue;
         }
-        let waits = !again.is_empty() || !queue.is_empty() || !owed.is_empty();
+        let waits = !to_resend.is_empty() || !queue.is_empty() || !parity_due.is_empty();
         let times = [
-            sent.iter().filter(|s| !s.here).map(|s| s.arrival).min(),
+            sent.iter().filter(|s| !s.arrived).map(|s| s.arrival).min(),
             opens.first().copied(),
             overdue.first().map(|o| o.0),
             (full_by < Instant::MAX).then_some(full_by),
@@ -280,9 +290,9 @@ fn naive_arq(config: &LinkConfig, shape: Shape, arq: arq::Config, arrivals: &[Ar
     }
     let mut last = Instant::ZERO;
     for i in order {
-        let (State::Here(at) | State::Gone(at)) = known[i] else { panic!("{i} is open") };
+        let (State::Arrived(at) | State::GivenUp(at)) = known[i] else { panic!("{i} is open") };
         last = last.max(at);
-        if let State::Here(at) = known[i] {
+        if let State::Arrived(at) = known[i] {
             fates[i] = Some(Fate::Delivered(if arq.in_order { last } else { at }));
         }
     }
@@ -386,7 +396,7 @@ fn step() -> impl Strategy<Value = (u64, Step)> {
     (gap, step)
 }
 
-/// Where nothing is lost any more: all in flight arrives, or is given up.
+/// Brings the link up and runs it until every packet has arrived or was given up. Returns the number delivered.
 fn settle(link: &mut Link<Pkt>, now: Instant, mut lost: impl FnMut(DropReason)) -> u64 {
     let mut delivered = 0;
     link.set_up(now, true, &mut |_, why| lost(why));
@@ -467,9 +477,9 @@ proptest! {
         prop_assert_eq!(drive(&config, &all), fates.0);
     }
 
-    /// Nothing is lost from the books, whatever happens to the link; and in the end everything has a fate.
+    /// The counters balance, whatever happens to the link, and in the end every packet has a fate.
     #[test]
-    fn offered_is_delivered_plus_lost_plus_held(
+    fn offered_is_delivered_plus_lost_plus_waiting(
         steps in proptest::collection::vec(step(), 1..200), queue in queue(), rate in proptest::option::of(rate()),
         ms in 0..5u64, normal in any::<bool>(), reorder in any::<bool>(), drop_inflight in any::<bool>(),
         fec in proptest::option::of(code()), arq in proptest::option::of(repeats()), error in error(),
@@ -513,8 +523,8 @@ proptest! {
             }
             let total = link.counters().total();
             prop_assert_eq!((total.offered, total.delivered, total.drops), (offered.into(), delivered, lost));
-            let held = u64::from(link.queue_len()) + link.in_flight() as u64;
-            prop_assert_eq!(total.offered, total.delivered + total.lost() + held);
+            let inside = u64::from(link.queue_len()) + link.in_flight() as u64;
+            prop_assert_eq!(total.offered, total.delivered + total.lost() + inside);
             prop_assert_eq!(u128::from(link.queue_integral(now)), area);
             prop_assert!(link.busy_time(now) <= now - Instant::ZERO);
         }
@@ -523,8 +533,8 @@ proptest! {
         prop_assert_eq!((link.queue_len(), link.in_flight()), (0, 0));
         prop_assert_eq!(total.offered, delivered + lost.iter().sum::<u64>());
         if repairs {
-            // Everything that was sent was a packet for the first time, one again, or parity; a packet that was not sent
-            // was lost on the way to the transmitter.
+            // A transmission is a packet's first one, a retransmission, or parity; packets without a transmission were lost in the
+            // queue.
             let unsent = total.dropped(DropReason::Full) + total.dropped(DropReason::PushedOut);
             let first = total.offered - unsent;
             prop_assert_eq!(repair.transmissions, first + repair.retransmissions + repair.parity);
@@ -537,9 +547,9 @@ proptest! {
         }
     }
 
-    /// Where the order is kept nothing is delivered before what was sent before it.
+    /// ARQ in order delivers no packet before one that was sent earlier.
     #[test]
-    fn an_order_that_is_kept_is_kept(
+    fn arq_in_order_delivers_in_the_order_of_first_transmissions(
         list in traffic(), rate in rate(), error in error(), fec in proptest::option::of(code()), arq in repeats(),
         normal in any::<bool>(), reorder in any::<bool>(),
     ) {

@@ -22,11 +22,11 @@ fn config() -> LinkConfig {
 fn blocks(n: u64, k: u64) -> fec::Config {
     block::Config { n, k, ..block::Config::default() }.into()
 }
-/// Packets of 1000 bytes that are all there at the start.
+/// Packets of 1000 bytes that all arrive at the start.
 fn burst(n: usize) -> Vec<common::Arrival> {
     arrivals(&vec![(0, 1000, false); n])
 }
-/// Drives that many packets through; returns how many were lost, the counts, and the fates.
+/// Drives `n` packets through; returns how many were lost, the counters, and the fates.
 fn run(config: &LinkConfig, n: usize) -> (u64, RepairCounters, Vec<Option<Fate>>) {
     let mut link = Link::new(config, Streams::named(5, "links.test"));
     let mut fates = Fates::default();
@@ -57,7 +57,7 @@ fn a_block_code_leaves_what_the_formula_says() {
         assert!((lost as f64 - mean).abs() < 5.0 * dev, "({n},{k}) {p}: {lost}, not {mean}");
         assert_eq!(repair.parity, packets / k * (n - k));
         assert_eq!(repair.transmissions, packets / k * n);
-        // What the channel took from packets, and what came back.
+        // Packets that the channel lost were repaired or stayed lost.
         let taken = packets as f64 * p;
         assert!(((repair.repairs + lost) as f64 - taken).abs() < 5.0 * taken.sqrt(), "{repair:?}");
     }
@@ -83,7 +83,7 @@ fn repeats_leave_what_the_formula_says() {
         let (lost, repair, _) = run(&LinkConfig { error, arq: Some(arq), ..config() }, 200_000);
         let mean = 200_000.0 * arq.residual_loss(p);
         assert!((lost as f64 - mean).abs() < 5.0 * mean.sqrt(), "{p} {retries}: {lost}, not {mean}");
-        // A packet is sent once, and again with probability p, …: the variance is at most that of a geometric number,
+        // A packet is sent once, again with probability p, and so on: the variance is at most that of a geometric number,
         // p/(1 − p)².
         let sent = 200_000.0 * arq.mean_transmissions(p);
         let dev = (200_000.0 * p).sqrt() / (1.0 - p);
@@ -97,24 +97,24 @@ fn repeats_leave_what_the_formula_says() {
 
 #[test]
 fn repeats_above_a_code_see_what_it_leaves() {
-    // (10, 9) at 0.1 leaves a share of 0.0613; one repeat of each then leaves about its square, but what is sent again
-    // stands in blocks with others.
+    // (10, 9) at 0.1 leaves a share of 0.0613. One retransmission of each then leaves about the square of it; retransmissions are
+    // in blocks with other packets.
     let (p, fec) = (0.1, blocks(10, 9));
     let left = fec.code().residual_loss(p);
     let arq = arq::Config { retries: 1, ..arq::Config::new(2000) };
     let error = per::Config { p }.into();
     let (lost, repair, _) = run(&LinkConfig { error, fec: Some(fec), arq: Some(arq), ..config() }, 200_000);
-    let (again, gone) = (200_000.0 * left, 200_000.0 * left * left);
+    let (retransmitted, given_up) = (200_000.0 * left, 200_000.0 * left * left);
     // As above, up to nine losses of a block together.
     assert!(
-        (repair.retransmissions as f64 - again).abs() < 5.0 * (9.0 * again).sqrt(),
-        "{repair:?}, not {again}"
+        (repair.retransmissions as f64 - retransmitted).abs() < 5.0 * (9.0 * retransmitted).sqrt(),
+        "{repair:?}, not {retransmitted}"
     );
-    assert!((lost as f64 - gone).abs() < 5.0 * (9.0 * gone).sqrt(), "{lost}, not {gone}");
+    assert!((lost as f64 - given_up).abs() < 5.0 * (9.0 * given_up).sqrt(), "{lost}, not {given_up}");
 }
 
 #[test]
-fn a_repeat_comes_one_period_later_and_holds_up_what_is_behind_it() {
+fn a_retransmission_arrives_one_period_later_and_delays_the_packets_behind_it() {
     // Packet 1 is lost twice: its transmission, and the sixth, which is its first repeat.
     let error = || list::Config::all([1, 5]).into();
     let at = |arq: arq::Config| {
@@ -128,7 +128,7 @@ fn a_repeat_comes_one_period_later_and_holds_up_what_is_behind_it() {
     let late = 12_000 + 2 * period;
     assert_eq!(at(plain), [11_000, late, 13_000, 14_000, 15_000].map(Some));
     assert_eq!(at(arq::Config::new(10)), [11_000, late, late, late, late].map(Some));
-    // With one repeat it is given up a period after that, and the receiver told so: one way more.
+    // With one retransmission it is given up a period after that, and the receiver is informed one propagation delay later.
     let skipped = 1_000 + 2 * period + 10_000;
     let all = [Some(11_000), None, Some(skipped), Some(skipped), Some(skipped)];
     assert_eq!(at(arq::Config { retries: 1, ..arq::Config::new(10) }), all);
@@ -138,16 +138,16 @@ fn a_repeat_comes_one_period_later_and_holds_up_what_is_behind_it() {
 }
 
 #[test]
-fn what_is_sent_again_goes_first() {
+fn retransmissions_go_first() {
     let plain = arq::Config { in_order: false, ..arq::Config::new(1000) };
     let config = LinkConfig { error: list::Config::all([0]).into(), arq: Some(plain), ..config() };
     let at = delivered(&run(&config, 100).2);
-    // Overdue at 31 ms, when packet 31 has its turn.
+    // Packet 0 is overdue at 31 ms, when packet 31 would be sent.
     assert_eq!((at[0], at[30], at[31], at[99]), (Some(42_000), Some(41_000), Some(43_000), Some(111_000)));
 }
 
 #[test]
-fn a_window_limits_what_is_outstanding() {
+fn a_window_limits_the_outstanding_packets() {
     // One packet, then its answer: 1 + 10 + 10 ms each. With a window of one RTT the link never rests.
     for (window, last) in [(1, 9 * 21 + 11), (2, 4 * 21 + 12), (21, 20)] {
         let config = LinkConfig { arq: Some(arq::Config::new(window)), ..config() };
@@ -156,7 +156,7 @@ fn a_window_limits_what_is_outstanding() {
 }
 
 #[test]
-fn a_link_that_goes_down_repeats_what_it_loses() {
+fn a_link_that_goes_down_retransmits_the_packets_that_it_loses() {
     let arq = Some(arq::Config::new(100));
     let mut link =
         Link::new(&LinkConfig { drop_inflight: true, arq, ..config() }, Streams::named(1, "links.test"));
@@ -176,7 +176,7 @@ fn a_link_that_goes_down_repeats_what_it_loses() {
     events_until(&mut link, Instant::MAX, &mut fates);
     assert_eq!(delivered(&fates.0), [11_000, 12_000, 91_000, 92_000, 93_000, 94_000].map(Some));
 
-    // Without repeats they are lost by that and by nothing else.
+    // Without ARQ they are lost, and the cause is the link.
     let fec = Some(repeat::Config { times: 2 }.into());
     let mut link =
         Link::new(&LinkConfig { drop_inflight: true, fec, ..config() }, Streams::named(1, "links.test"));
@@ -193,17 +193,37 @@ fn a_link_that_goes_down_repeats_what_it_loses() {
 }
 
 #[test]
+fn a_packet_that_the_channel_has_lost_is_not_lost_by_the_link_that_goes_down() {
+    // Both copies of packet 0 are lost on the channel; those of packet 1 are in flight when the link goes down.
+    let fec = Some(repeat::Config { times: 2 }.into());
+    let config = LinkConfig { drop_inflight: true, fec, error: list::Config::all([0, 1]).into(), ..config() };
+    let mut link = Link::new(&config, Streams::named(1, "links.test"));
+    for a in burst(2) {
+        link.offer(a.at, a.p, &mut |_, why| panic!("{why:?}"));
+    }
+    for at in 1..=4 {
+        link.serve(ms(at), &mut |_, why| panic!("{why:?}"));
+    }
+    link.set_up(ms(5), false, &mut |_, why| panic!("{why:?}"));
+    let mut lost = Vec::new();
+    while let Some(at) = link.next_service() {
+        link.serve(at, &mut |p, why| lost.push((p.id, why)));
+    }
+    assert_eq!(lost, [(0, DropReason::Error), (1, DropReason::LinkDown)]);
+}
+
+#[test]
 fn a_code_costs_its_rate_with_or_without_losses() {
     // 900 packets of 1 ms: (10, 9) makes 1000 of them; a rate of 3/4, 1200 ms; both ends 10 ms later.
     let last = |fec: fec::Config| delivered(&run(&LinkConfig { fec: Some(fec), ..config() }, 900).2)[899];
-    // Behind the last packet come its parity, which nobody waits for.
+    // The parity behind the last packet delays nothing.
     assert_eq!(last(blocks(10, 9)), Some(999_000 + 10_000));
     assert_eq!(last(code_rate::Config { rate: 0.75, residual: None }.into()), Some(1_200_000 + 10_000));
     assert_eq!(last(repeat::Config { times: 2 }.into()), Some(1_799_000 + 10_000));
 }
 
 #[test]
-fn what_decoding_leaves_replaces_the_losses_of_the_channel() {
+fn residual_losses_replace_the_losses_of_the_channel() {
     let error = || per::Config { p: 0.5 }.into();
     let left = |residual| {
         let fec = Some(code_rate::Config { rate: 0.5, residual }.into());

@@ -1,4 +1,4 @@
-//! The lazily served link against a naive one that has an event for every departure, and what must hold for
+//! The lazily served link against a naive one that has an event for every departure, and invariants of
 //! every link.
 
 use crate::common;
@@ -128,7 +128,7 @@ fn step() -> impl Strategy<Value = (u64, Step)> {
     (gap, step)
 }
 
-/// A link that never changes does not ask these disciplines, so the random tests below compare each.
+/// An unchanging link does not call these disciplines, so the random tests below must compare each of them.
 #[test]
 fn each_discipline_of_an_unchanging_link_is_drawn() {
     for kind in Kind::ALL.iter().copied() {
@@ -181,8 +181,7 @@ proptest! {
         prop_assert_eq!(drive(&config, &all), fates.0);
     }
 
-    /// A link that never changes does what the general one does, and tells the same at any time; with a driver that is late,
-    /// too.
+    /// An unchanging link gives the same fates as the general one, and has the same state at any time, even with a late driver.
     #[test]
     fn an_unchanging_link_equals_the_general_one(
         list in traffic(), late in proptest::collection::vec(any::<bool>(), 120), queue in queue(),
@@ -208,10 +207,10 @@ proptest! {
             if late {
                 continue;
             }
-            let told = |l: &Link<Pkt>| {
+            let state = |l: &Link<Pkt>| {
                 (l.queue_len(), l.queue_bytes(), l.in_flight(), l.queue_integral(a.at), l.busy_time(a.at), l.counters())
             };
-            prop_assert_eq!(told(&general), told(&fixed));
+            prop_assert_eq!(state(&general), state(&fixed));
         }
         events_until(&mut general, Instant::MAX, &mut expected);
         events_until(&mut fixed, Instant::MAX, &mut fates);
@@ -219,9 +218,9 @@ proptest! {
         prop_assert_eq!(general.counters(), fixed.counters());
     }
 
-    /// Nothing is lost from the books, whatever happens to the link.
+    /// The counters balance, whatever happens to the link.
     #[test]
-    fn offered_is_delivered_plus_lost_plus_held(
+    fn offered_is_delivered_plus_lost_plus_waiting(
         steps in proptest::collection::vec(step(), 1..200), queue in queue(), rate in proptest::option::of(rate()),
         delay in delay(), reorder in any::<bool>(), drop_inflight in any::<bool>(),
     ) {

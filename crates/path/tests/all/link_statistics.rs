@@ -4,8 +4,10 @@ use crate::common;
 
 use common::{Fate, Fates, MICROSECOND_PER_BYTE, Pkt, arrivals, drive, events_until};
 use skyhaul_base::{Duration, Instant, Rate, Rng};
-use skyhaul_path::error::{self, list, per};
-use skyhaul_path::{Delay, DropReason, Link, LinkConfig, Offered, PacketView, QueueConfig, Streams, rate};
+use skyhaul_path::error::{self, list, mtu, per};
+use skyhaul_path::{
+    Delay, DropReason, Limit, Link, LinkConfig, Offered, PacketView, QueueConfig, Streams, rate,
+};
 
 const MS: u64 = 1_000_000;
 
@@ -184,6 +186,18 @@ fn an_idle_transmitter_occupies_no_room() {
 }
 
 #[test]
+fn the_packet_in_transmission_occupies_its_own_size_even_in_fragments() {
+    let queue = QueueConfig { count_in_service: true, limit: Limit::Bytes(3000), ..QueueConfig::default() };
+    let error = mtu::Config { mtu: 576, fragments: true, p: 0.0 }.into();
+    let mut link = link(&LinkConfig { queue, error, ..config() });
+    // On the link 1500 bytes are 1540 in three fragments; in the queue a packet of 1500 bytes fits beside them.
+    for (id, offered) in [(0, Offered::Sent), (1, Offered::Queued)] {
+        let p = Pkt { id, size: 1500, low: false, ..Pkt::default() };
+        assert_eq!(link.offer(ms(0), p, &mut no_loss), offered);
+    }
+}
+
+#[test]
 fn after_an_outage_arrivals_do_not_wait_for_lost_packets() {
     let mut link = link(&LinkConfig { drop_inflight: true, ..config() });
     link.offer(ms(0), pkt(0), &mut no_loss);
@@ -215,7 +229,7 @@ fn a_new_rate_holds_from_the_next_packet() {
     link.serve(ms(1), &mut no_loss);
     link.set_rate(&rate::Config::Unlimited);
     assert_eq!((link.next_service(), link.rate()), (Some(ms(3)), None));
-    // Infinitely fast from 3 ms on, but nobody overtakes the packet in transmission.
+    // Infinitely fast from 3 ms on, but no packet overtakes the one in transmission.
     link.offer(ms(2), pkt(4), &mut no_loss);
     link.serve(ms(3), &mut no_loss);
     link.set_rate(&MICROSECOND_PER_BYTE.into());

@@ -1,4 +1,4 @@
-//! Link models from outside. One program for all of it: each further one compiles and links the whole crate once more.
+//! Tests of the link models through their public interface. They are one program, since each program links the whole crate.
 
 mod ack_queues;
 mod aqm_oracle;

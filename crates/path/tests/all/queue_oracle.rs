@@ -1,5 +1,5 @@
 //! Every discipline against its definition, written down naively, under random operations; and the
-//! invariants of two-class discard priority.
+//! invariants I1 to I5 of two-class discard priority.
 
 use crate::common;
 
@@ -16,9 +16,9 @@ struct Naive {
 }
 
 impl Naive {
-    fn fits(&self, held: impl Iterator<Item = u32>, size: u32, in_service: Option<u32>) -> bool {
+    fn fits(&self, waiting: impl Iterator<Item = u32>, size: u32, in_service: Option<u32>) -> bool {
         let served = in_service.filter(|_| self.config.count_in_service);
-        let all: Vec<u64> = held.chain(served).chain([size]).map(u64::from).collect();
+        let all: Vec<u64> = waiting.chain(served).chain([size]).map(u64::from).collect();
         let less = u64::from(self.config.ns2_limit);
         match self.config.limit {
             Limit::Unlimited => true,
@@ -145,7 +145,7 @@ proptest! {
                     prop_assert_eq!(&lost, &expected);
                     prop_assert_eq!(admitted, !lost.contains(&(p, DropReason::Full)));
                     for (v, why) in lost {
-                        // I3: somebody is pushed out only of a full queue, and only low by high priority.
+                        // I3: a packet is pushed out only of a full queue, and only low by high priority.
                         prop_assert!(why == DropReason::Full || (full && v.low && !low));
                         // I2: push-out refuses data only if no eviction could admit it.
                         let pushout = matches!(

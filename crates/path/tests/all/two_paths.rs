@@ -1,4 +1,4 @@
-//! Two ways at a time: which copy counts, what is lost, and that no packet is counted twice or not at all.
+//! Two paths at a time: which copy counts, which are lost, and that every packet is counted once.
 
 use crate::common;
 
@@ -16,7 +16,7 @@ fn ms(t: u64) -> Instant {
 fn after(t: u64) -> Delay {
     Delay::fixed(Duration::from_millis(t))
 }
-/// A link that sends 1000 bytes per millisecond over ways of 10 and 30 ms.
+/// A link that sends 1000 bytes per millisecond over paths of 10 and 30 ms.
 fn link(error: error::Config, drop_inflight: bool, allow_reorder: bool) -> Link<Pkt> {
     let config = LinkConfig {
         rate: MICROSECOND_PER_BYTE.into(),
@@ -28,8 +28,8 @@ fn link(error: error::Config, drop_inflight: bool, allow_reorder: bool) -> Link<
         ..LinkConfig::default()
     };
     let mut link = Link::new(&config, Streams::named(5, "links.test"));
-    for (way, delay) in [(0, 30), (1, 10)] {
-        link.set_path(Instant::ZERO, way, Some(after(delay)), &mut |_, _| panic!());
+    for (path, delay) in [(0, 30), (1, 10)] {
+        link.set_path(Instant::ZERO, path, Some(after(delay)), &mut |_, _| panic!());
     }
     link
 }
@@ -60,7 +60,7 @@ fn the_first_copy_counts_and_the_other_is_dropped() {
 }
 
 #[test]
-fn a_copy_that_the_channel_loses_comes_over_the_other_way() {
+fn a_packet_whose_first_copy_is_lost_arrives_over_the_other_path() {
     // Draws in turn: the nearer copy of a packet, then the other. Lost are the nearer of the first, and both of the third.
     for (reorder, want) in
         [(false, [Some(31), Some(31), None, Some(33)]), (true, [Some(31), Some(12), None, Some(14)])]
@@ -69,7 +69,7 @@ fn a_copy_that_the_channel_loses_comes_over_the_other_way() {
         let (mut link, mut fates) = (link(lost, true, reorder), Fates::default());
         offer(&mut link, 4, &mut fates);
         events_until(&mut link, Instant::MAX, &mut fates);
-        // In order, what follows waits for what may still come over the longer way.
+        // In order, later packets wait for those that may still arrive over the longer path.
         assert_eq!(delivered(&fates), want);
         assert_eq!(fates.0[2], Some(Fate::Lost(DropReason::Error)));
         let repair = link.counters().repair;
@@ -78,7 +78,7 @@ fn a_copy_that_the_channel_loses_comes_over_the_other_way() {
 }
 
 #[test]
-fn losses_are_the_square_of_those_of_a_way_at_twice_the_transmissions() {
+fn losses_are_the_square_of_those_of_one_path_at_twice_the_transmissions() {
     let (p, n) = (0.1, 100_000);
     let (mut link, mut fates) = (link(per::Config { p }.into(), true, false), Fates::default());
     offer(&mut link, n, &mut fates);
@@ -91,7 +91,7 @@ fn losses_are_the_square_of_those_of_a_way_at_twice_the_transmissions() {
 }
 
 #[test]
-fn a_way_that_ends_loses_its_copies_and_the_other_way_brings_the_packets() {
+fn a_path_that_ends_loses_its_copies_and_the_other_path_delivers_the_packets() {
     for (cuts, want) in [(true, [Some(31), Some(32)]), (false, [Some(11), Some(12)])] {
         let (mut link, mut fates) = (link(error::Config::NONE, cuts, false), Fates::default());
         offer(&mut link, 2, &mut fates);
@@ -100,12 +100,12 @@ fn a_way_that_ends_loses_its_copies_and_the_other_way_brings_the_packets() {
         events_until(&mut link, Instant::MAX, &mut fates);
         assert_eq!(delivered(&fates), want);
     }
-    // Where both end, what is in flight is lost; a packet that is sent over one way only is not counted twice.
+    // If both end, the packets in flight are lost; a packet that is sent over one path only is not counted twice.
     let (mut link, mut fates) = (link(error::Config::NONE, true, false), Fates::default());
     offer(&mut link, 1, &mut fates);
     events_until(&mut link, ms(5), &mut fates);
-    for way in [0, 1] {
-        link.set_path(ms(5), way, None, &mut |_, why| panic!("{why:?}"));
+    for path in [0, 1] {
+        link.set_path(ms(5), path, None, &mut |_, why| panic!("{why:?}"));
     }
     link.set_path(ms(6), 0, Some(after(30)), &mut |_, why| panic!("{why:?}"));
     let late = Pkt { id: 1, size: 1000, low: false, ..Pkt::default() };
@@ -116,12 +116,12 @@ fn a_way_that_ends_loses_its_copies_and_the_other_way_brings_the_packets() {
     assert_eq!((link.counters().repair.transmissions, link.counters().repair.duplicates), (3, 0));
 }
 
-/// What happens to a link, after a time in tenths of a millisecond.
-fn happening() -> impl Strategy<Value = (u64, Option<Change>)> {
-    let way = (0..2u8, proptest::option::of(1..40u64)).prop_map(|(i, d)| Change::Path(i, d.map(after)));
+/// An event of a link after a time in tenths of a millisecond: an arrival (`None`) or a change.
+fn event() -> impl Strategy<Value = (u64, Option<Change>)> {
+    let path = (0..2u8, proptest::option::of(1..40u64)).prop_map(|(i, d)| Change::Path(i, d.map(after)));
     let what = prop_oneof![
         6 => Just(None),
-        2 => way.prop_map(Some),
+        2 => path.prop_map(Some),
         1 => any::<bool>().prop_map(|v| Some(Change::Visible(v))),
         1 => any::<bool>().prop_map(|v| Some(Change::Up(v))),
     ];
@@ -129,10 +129,10 @@ fn happening() -> impl Strategy<Value = (u64, Option<Change>)> {
 }
 
 proptest! {
-    /// Offered = delivered + lost + waiting + in flight at any time, whatever the ways do; and every packet has one fate.
+    /// Offered = delivered + lost + waiting + in flight at any time, whatever happens to the paths; and every packet has one fate.
     #[test]
-    fn no_packet_vanishes_and_none_comes_twice(
-        list in proptest::collection::vec(happening(), 1..200),
+    fn no_packet_vanishes_and_none_is_delivered_twice(
+        list in proptest::collection::vec(event(), 1..200),
         cuts: bool,
         reorder: bool,
     ) {
@@ -150,8 +150,8 @@ proptest! {
                 }
             }
             let all = link.counters().total();
-            let there = u64::from(link.queue_len()) + link.in_flight() as u64;
-            prop_assert_eq!(all.offered, all.delivered + all.lost() + there);
+            let inside = u64::from(link.queue_len()) + link.in_flight() as u64;
+            prop_assert_eq!(all.offered, all.delivered + all.lost() + inside);
         }
         for change in [Change::Up(true), Change::Visible(true)] {
             change.apply(now, &mut link, &mut |p, why| fates.set(p, Fate::Lost(why)));

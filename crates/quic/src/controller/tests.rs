@@ -122,7 +122,7 @@ fn persistent_congestion_begins_anew() {
     stage.now += RTT * 9;
     stage.lose(40, true);
     assert_eq!(stage.packets(), 2.0);
-    // What else was lost then says nothing new.
+    // A later report of packets that were lost in the same period changes nothing.
     let reported = stage.control.metrics().ssthresh;
     let sent = stage.now.checked_sub(RTT).expect("a time");
     stage.control.on_congestion_event(stage.now, sent, true, PACKET);
@@ -145,7 +145,7 @@ fn an_application_that_sends_little_does_not_open_the_window() {
     assert_eq!(stage.packets(), 10.0);
 }
 
-/// RFC 9000 §9.4: nothing of the old path is known to hold for the new one.
+/// RFC 9000 §9.4: what is known of the old path may be wrong for the new one.
 #[test]
 fn a_new_path_begins_anew() {
     let mut stage = Stage::new("newreno");
@@ -155,12 +155,30 @@ fn a_new_path_begins_anew() {
     assert_eq!((other.window(), stage.packets()), (10 * PACKET, 40.0));
 }
 
+#[test]
+fn a_new_path_late_in_a_connection_is_like_a_first_one() {
+    for name in NAMES.iter().filter(|name| factory(name).is_some()) {
+        let mut stage = Stage::new(name);
+        stage.round();
+        stage.now += Duration::from_secs(100);
+        stage.round();
+        let control = *stage.control.clone_box().into_any().downcast::<Adapter>().expect("an adapter");
+        let mut late = Stage { control, flight: Vec::new(), ..stage };
+        let mut first = Stage::new(name);
+        for n in 1..=5 {
+            late.round();
+            first.round();
+            assert_eq!(late.packets(), first.packets(), "{name}, round {n}");
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Act {
     /// Time passes, ms.
     Wait(u64),
     Send(u64),
-    /// So many of the oldest packets are acknowledged.
+    /// This many of the oldest packets are acknowledged.
     Acknowledge {
         packets: usize,
         app_limited: bool,

@@ -1,5 +1,5 @@
-//! A transfer between two endpoints of quinn over a link, in virtual time. quinn's protocol crate does no I/O and is told the time;
-//! its random numbers have a seed here.
+//! A transfer between two endpoints of quinn over a link, in virtual time. quinn's protocol crate does no I/O and takes the time
+//! as an argument; its random numbers have a seed here.
 
 use quinn::rustls::RootCertStore;
 use quinn::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
@@ -17,7 +17,7 @@ use std::time;
 
 /// IPv4 and UDP headers, bytes.
 const HEADERS: usize = 28;
-/// Datagrams that leave at once at most, as quinn has it on a system with segmentation offload.
+/// Most datagrams of one transmission: as many as quinn sends at once on a system with segmentation offload.
 const BATCH: usize = 10;
 
 /// A key pair for "localhost".
@@ -69,14 +69,14 @@ struct End {
 pub(crate) struct Transfer {
     /// The client's congestion control.
     pub(crate) control: Arc<dyn ControllerFactory + Send + Sync>,
-    /// Its length, bytes.
+    /// Length of the file, bytes.
     pub(crate) length: u64,
-    /// From client to server.
+    /// The link from client to server.
     pub(crate) link: LinkConfig,
     pub(crate) seed: u64,
 }
 
-/// What became of it.
+/// Result of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Outcome {
     /// From the first packet until the server had the last byte.
@@ -105,7 +105,7 @@ pub(crate) fn geo(loss: f64) -> LinkConfig {
 }
 
 impl Transfer {
-    /// Runs it until the server has all of it.
+    /// Runs the transfer until the server has the whole file.
     ///
     /// # Panics
     /// If the bytes that arrive are not those that were sent, or it takes longer than an hour.
@@ -131,7 +131,7 @@ impl<'a> Run<'a> {
         let mut roots = RootCertStore::empty();
         roots.add(certificate.clone()).expect("a root");
         let mut transport = TransportConfig::default();
-        // Neither windows of flow control nor a black hole may decide: only the congestion window does.
+        // Only the congestion window limits the sender: flow control is generous, and the MTU is fixed.
         let plenty = VarInt::from_u32(1 << 29);
         transport.stream_receive_window(plenty).receive_window(plenty).send_window(1 << 29);
         transport.max_idle_timeout(None).mtu_discovery_config(None).initial_mtu(1400);
@@ -206,7 +206,7 @@ impl<'a> Run<'a> {
         next
     }
 
-    /// Raises what is due: timers and arrivals at one side's peer.
+    /// Handles what is due: the timers of one side, and arrivals at its peer.
     fn due(&mut self, side: usize) {
         let (now, clock) = (self.now, self.clock());
         let from = self.ends[side].address;
@@ -247,7 +247,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Lets one side act: the application, then what leaves.
+    /// Lets one side act: its application, then its transmissions.
     fn drive(&mut self, side: usize) {
         self.applications(side);
         let clock = self.clock();

@@ -1,7 +1,7 @@
 //! A file through quinn and the kernel, over loopback.
 
 use crate::bed::{certificate, content};
-use crate::fitness::fitting;
+use crate::supported::supported;
 use quinn::{ClientConfig, Endpoint, ServerConfig, TransportConfig, rustls::RootCertStore};
 use skyhaul_cc::Config;
 use skyhaul_quic::Factory;
@@ -51,7 +51,7 @@ async fn send(name: &str) -> Result<(), Box<dyn Error>> {
 
 #[tokio::test]
 async fn every_control_carries_a_file_over_loopback() -> Result<(), Box<dyn Error>> {
-    for name in fitting() {
+    for name in supported() {
         send(name).await?;
     }
     Ok(())

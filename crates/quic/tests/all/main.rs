@@ -1,5 +1,5 @@
 //! Controls as controllers of quinn: over a link in virtual time, and over loopback.
 mod bed;
-mod fitness;
 mod loopback;
+mod supported;
 mod transfer;

@@ -1,7 +1,7 @@
 //! Transfers over a GEO link in virtual time.
 
 use crate::bed::{Outcome, Transfer, geo};
-use crate::fitness::fitting;
+use crate::supported::supported;
 use quinn_proto::congestion::{ControllerFactory, CubicConfig, NewRenoConfig};
 use skyhaul_cc::{Config, Rules};
 use skyhaul_quic::Factory;
@@ -22,7 +22,7 @@ fn goodput(control: &Arc<dyn ControllerFactory + Send + Sync>, length: u64, loss
 
 #[test]
 fn every_control_delivers_over_a_lossy_link() {
-    for name in fitting() {
+    for name in supported() {
         let outcome = transfer(ours(name), 1_000_000, 1e-2, 1);
         let (least, most) = outcome.window;
         assert!(least >= 2 * 1200, "{name}: {outcome:?}");
@@ -33,7 +33,7 @@ fn every_control_delivers_over_a_lossy_link() {
 
 #[test]
 fn a_transfer_repeats_itself() {
-    for name in fitting() {
+    for name in supported() {
         let runs = [(); 2].map(|()| transfer(ours(name), 300_000, 2e-2, 7));
         assert_eq!(runs[0], runs[1], "{name}");
     }
@@ -69,7 +69,7 @@ fn rate_samples_reach_the_control() {
         let policy = Config::by_name(name).and_then(|control| control.policy(&Rules::MODERN));
         policy.is_some_and(|policy| policy.rate_samples)
     };
-    let asking: Vec<_> = fitting().filter(asks).collect();
+    let asking: Vec<_> = supported().filter(asks).collect();
     assert!(asking.len() >= 3, "{asking:?}");
     for name in asking {
         let rate = goodput(&ours(name), length, 1e-2);

@@ -21,6 +21,8 @@ pub(crate) struct Control {
     srtt: Option<f64>,
     /// When the gap was last reduced, or the first report arrived.
     updated: Instant,
+    /// A packet had to wait for its slot since then.
+    limited: bool,
     /// When the gap was last increased for a loss.
     decreased: Option<Instant>,
     /// Packets reported lost so far.
@@ -45,6 +47,7 @@ impl Control {
             gaps,
             srtt: None,
             updated: now,
+            limited: false,
             decreased: None,
             lost: 0,
             timer: Instant::MAX,
@@ -67,9 +70,10 @@ impl Control {
         self.timer
     }
 
-    /// A packet leaves.
-    pub(crate) fn sent(&mut self, now: Instant) {
+    /// A packet leaves; `waits`: more are waiting.
+    pub(crate) fn sent(&mut self, now: Instant, waits: bool) {
         self.active = true;
+        self.limited |= waits;
         if self.timer == Instant::MAX {
             self.restart(now);
         }
@@ -97,10 +101,11 @@ impl Control {
                 self.decreased = Some(now);
             }
         } else if new == 0 && now - self.updated >= one {
-            let doubles = self.config.startup == Startup::Double && self.decreased.is_none();
+            // An application below the rate says nothing about the path: its rate would double without bound.
+            let doubles = self.config.startup == Startup::Double && self.decreased.is_none() && self.limited;
             let alpha = self.config.alpha;
             self.set(if doubles { self.gap / 2.0 } else { self.gap * srtt / (srtt + alpha * self.gap) });
-            self.updated = now;
+            (self.updated, self.limited) = (now, false);
         }
         self.restart(now);
     }
@@ -140,7 +145,7 @@ mod tests {
     fn steady(config: Config) -> Control {
         let config = config.resolve(1000, None).unwrap();
         let mut c = Control::new(at(0), config, 1000);
-        c.sent(at(0));
+        c.sent(at(0), false);
         c.on_report(at(R), (at(0), Duration::ZERO), 0);
         assert_eq!(c.gap, 0.55, "one packet per round-trip time");
         c.gap = 0.025;
@@ -180,7 +185,7 @@ mod tests {
         for _ in 0..8 {
             due += f64::max(4.0 * 550.0, 2e3 * gap) as u64;
             assert_eq!(c.next_timeout(), at(due));
-            c.sent(at(due - 1));
+            c.sent(at(due - 1), false);
             c.handle_timeout(at(due));
             gap = f64::min(2.0 * gap, 1.0);
             assert!((c.gap - gap).abs() < 1e-12);
@@ -198,6 +203,7 @@ mod tests {
         let mut c = steady(Config { startup: Startup::Double, ..Config::default() });
         c.gap = 0.55;
         for k in 2..=5 {
+            c.sent(at(k * R - 1), true);
             report(&mut c, k * R, 0);
         }
         assert!((c.gap - 0.55 / 16.0).abs() < 1e-12);
@@ -206,6 +212,17 @@ mod tests {
         report(&mut c, 7 * R, 1);
         let window = |gap: f64| 0.55 / gap;
         assert!((window(c.gap) - window(gap) - 0.31).abs() < 1e-9, "linear from there");
+    }
+
+    #[test]
+    fn start_up_is_linear_while_the_application_offers_less_than_the_rate() {
+        let mut c = steady(Config { startup: Startup::Double, ..Config::default() });
+        c.gap = 0.55;
+        for k in 2..=2001 {
+            c.sent(at(k * R - 1), false);
+            report(&mut c, k * R, 0);
+        }
+        assert!((0.55 / c.gap - (1.0 + 0.31 * 2000.0)).abs() < 1e-6, "{}", c.gap);
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub enum Startup {
     /// Additive increase by alpha per round-trip time, as later.
     #[default]
     Linear,
-    /// The inter-packet gap halves every round-trip time until the first loss.
+    /// The inter-packet gap halves every round-trip time until the first loss, unless the application offers less than the rate.
     Double,
 }
 

@@ -1,4 +1,4 @@
-//! What any controller of rates has to do, on a path in virtual time.
+//! Requirements of any rate control, on a path in virtual time.
 
 mod path;
 
@@ -49,8 +49,8 @@ fn slow_start_takes_a_round_trip_time_per_doubling() {
     w.flow(Config::Tfrc(tfrc::Config::default()), at(0.0), None);
     w.run(at(0.56));
     assert!((w.flows[0].sender.state().rate / (4000.0 / RTT) - 1.0).abs() < 0.01);
-    // Never more than twice per round-trip time. A report tells of what was sent a round-trip time before, so that twice the
-    // receive rate holds some doublings up: 320 kbit/s are there after 3.3 s, not after the 2.2 s of four perfect rounds.
+    // The rate at most doubles per round-trip time. A report covers what was sent a round-trip time before, so that twice the receive
+    // rate delays some doublings: 320 kbit/s are reached after 3.3 s, not after the 2.2 s of four perfect rounds.
     let (mut rates, mut t) = (Vec::new(), 0.56);
     while w.flows[0].sender.state().rate < 40_000.0 {
         t += 0.01;
@@ -87,7 +87,7 @@ fn one_loss_changes_the_rate_as_the_rule_says() {
     assert!((before - 40_000.0).abs() < 1e-6);
     assert!((lowest / before - 0.875).abs() < 1e-9, "{lowest} {before}");
 
-    // TFRC: the first interval stands for the receive rate, so that the equation would give the rate that was.
+    // TFRC: the first loss interval is chosen so that the equation gives the receive rate (RFC 5348 §6.3.1).
     let mut w = lossy(3000);
     w.flow(tfrc, at(0.0), None);
     let mut t = 60.0;
@@ -100,18 +100,18 @@ fn one_loss_changes_the_rate_as_the_rule_says() {
     assert_eq!((statistics.loss_events, statistics.lost), (Some(1), 1));
     let state = f.sender.state();
     let (rtt, p) = (state.rtt.unwrap().as_secs_f64(), state.loss.unwrap());
-    // A ceiling of its own is the application's limit: a loss then allows 0.85 of what arrives for a while (§4.3).
+    // `max-rate` counts as a limit of the application: a loss then allows 0.85 of the receive rate for a while (RFC 5348 §4.3).
     assert!((state.rate / (0.85 * 40_000.0) - 1.0).abs() < 0.01, "{}", state.rate);
-    // Within a packet per round-trip time.
-    let stands_for = tfrc::allowed(1000.0, rtt, 4.0 * rtt, p);
-    assert!((stands_for / 40_000.0 - 1.0).abs() < 0.05, "p = {p}: {stands_for}");
+    // To a packet per round-trip time.
+    let by_equation = tfrc::allowed(1000.0, rtt, 4.0 * rtt, p);
+    assert!((by_equation / 40_000.0 - 1.0).abs() < 0.05, "p = {p}: {by_equation}");
 }
 
 #[test]
 fn without_reports_rates_fall_on_schedule_to_their_floors() {
     for config in protocols(bits(320_000)) {
         let mut link = Link::new(10e6, 275);
-        link.deaf_from = at(60.0);
+        link.reports_lost_from = at(60.0);
         let mut w = World::new(link);
         w.flow(config, at(0.0), None);
         w.run(at(60.0));
@@ -128,13 +128,13 @@ fn without_reports_rates_fall_on_schedule_to_their_floors() {
         }
         let floor = if config.label() == "tfrc" { 1000.0 / 64.0 } else { 1000.0 };
         assert!((rate - floor).abs() < 1e-6, "{}: {rate}", config.label());
-        // Halves, but for the last, which meets the floor.
+        // Each fall is by half, except the last one, to the floor.
         let (last, halves) = falls.split_last().unwrap();
         for fall in halves.iter().skip(1) {
             assert!((fall.1 - 0.5).abs() < 1e-6, "{}: {falls:?}", config.label());
         }
         assert!(last.1 >= 0.5 - 1e-9);
-        // The first timers are four round-trip times apart, later ones two packets.
+        // The first timers are four round-trip times apart; later ones would be two packet intervals.
         let apart = falls[2].0 - falls[1].0;
         assert!((apart - 4.0 * RTT).abs() < 0.05, "{}: {apart}", config.label());
     }
@@ -151,7 +151,7 @@ fn an_application_below_the_rate_is_served_at_once() {
         assert_eq!(f.rate(at(20.0), at(120.0)), 20_000.0, "{}", config.label());
         let late = f.sent.iter().filter(|t| **t > at(20.0) && t.as_nanos() % 50_000_000 != 0).count();
         assert_eq!(late, 0, "{}: each leaves when it is offered", config.label());
-        // What had to wait at the beginning, and found no room, is counted.
+        // Datagrams refused at the beginning, while the rate was low, are counted.
         let c = f.sender.counters();
         assert_eq!(c.sent + c.refused, 2401, "{}", config.label());
     }
@@ -183,7 +183,7 @@ fn the_rate_under_random_loss_is_that_of_the_equation() {
         let f = &w.flows[0];
         let sent = f.sent.iter().filter(|t| **t >= at(60.0)).count() as f64 * 1000.0 / (end - 60.0);
         let statistics = f.receiver.statistics();
-        // Losses of one round-trip time are one event, so that p of the equation is less than that of packets.
+        // Losses within a round-trip time are one event, so the loss event rate is below the loss rate of packets.
         let events = statistics.loss_events.unwrap() as f64 / f.sent.len() as f64;
         let (by_loss, by_events) =
             (tfrc::allowed(1000.0, RTT, 4.0 * RTT, p), tfrc::allowed(1000.0, RTT, 4.0 * RTT, events));

@@ -17,19 +17,25 @@ pub(crate) struct Link {
     pub(crate) rate: f64,
     /// Each way.
     pub(crate) delay: Duration,
-    /// Packets that may be on the link or wait for it.
+    /// Packets that may wait for the link.
     pub(crate) queue: usize,
     /// Whether the n-th packet of the link is lost on it, from 0.
     pub(crate) loses: Box<dyn FnMut(u64) -> bool>,
-    /// From then on every report is lost.
-    pub(crate) deaf_from: Instant,
+    /// From this time on every report is lost.
+    pub(crate) reports_lost_from: Instant,
 }
 
 impl Link {
-    /// A link of so many bit/s and so many ms each way, which loses nothing.
+    /// A link of `bits` bit/s with a delay of `delay_ms` ms each way, which loses nothing.
     pub(crate) fn new(bits: f64, delay_ms: u64) -> Self {
         let delay = Duration::from_millis(delay_ms);
-        Self { rate: bits / 8.0, delay, queue: 50, loses: Box::new(|_| false), deaf_from: Instant::MAX }
+        Self {
+            rate: bits / 8.0,
+            delay,
+            queue: 50,
+            loses: Box::new(|_| false),
+            reports_lost_from: Instant::MAX,
+        }
     }
 }
 
@@ -42,8 +48,9 @@ pub(crate) struct Flow {
     /// When packets left.
     pub(crate) sent: Vec<Instant>,
     begins: Instant,
-    /// Between datagrams, and their size; always something to send otherwise.
+    /// The time between datagrams, and their size; `None` for a flow that always has something to send.
     pub(crate) app: Option<(Duration, u32)>,
+    /// When the application offers the next datagram.
     due: Instant,
 }
 
@@ -56,17 +63,17 @@ impl Flow {
     }
 }
 
-/// The world.
+/// Flows over one link, in virtual time.
 pub(crate) struct World {
     pub(crate) now: Instant,
     pub(crate) flows: Vec<Flow>,
     link: Link,
-    /// Packets of the link so far, and when the last of them will have left it.
+    /// Packets of the link so far, and the end of the last one's transmission.
     offered: u64,
     free: Instant,
-    /// When those on the link will have left it.
+    /// Ends of the transmissions of packets that are on the link or wait for it.
     leaving: Vec<Instant>,
-    air: BTreeMap<(Instant, u64), (usize, Packet)>,
+    in_flight: BTreeMap<(Instant, u64), (usize, Packet)>,
     serial: u64,
     /// Packets that found no room.
     pub(crate) dropped: u64,
@@ -81,12 +88,12 @@ impl World {
             offered: 0,
             free: Instant::ZERO,
             leaving: Vec::new(),
-            air: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             serial: 0,
             dropped: 0,
         }
     }
-    /// A flow that begins then.
+    /// Adds a flow that begins at `begins`.
     pub(crate) fn flow(&mut self, config: Config, begins: Instant, app: Option<(Duration, u32)>) {
         let offered = app.map(|(gap, size)| f64::from(size) * 8.0 / gap.as_secs_f64());
         let config = config.resolve(app.map(|(_, size)| size.into()), offered, 28).expect("a configuration");
@@ -107,18 +114,18 @@ impl World {
                 f.sender.next_timeout().max(f.begins).min(f.receiver.next_timeout()).min(app)
             });
             let next = timers.min().unwrap_or(Instant::MAX);
-            let air = self.air.keys().next().map_or(Instant::MAX, |(at, _)| *at);
-            if next.min(air) > t {
+            let arrival = self.in_flight.keys().next().map_or(Instant::MAX, |(at, _)| *at);
+            if next.min(arrival) > t {
                 self.now = t;
                 return;
             }
-            self.now = self.now.max(next.min(air));
-            if air <= next {
-                let (_, (flow, packet)) = self.air.pop_first().unwrap();
+            self.now = self.now.max(next.min(arrival));
+            if arrival <= next {
+                let (_, (flow, packet)) = self.in_flight.pop_first().unwrap();
                 self.arrive(flow, packet);
             }
             for i in 0..self.flows.len() {
-                self.turn(i);
+                self.act(i);
             }
         }
     }
@@ -134,7 +141,7 @@ impl World {
         }
     }
 
-    fn turn(&mut self, i: usize) {
+    fn act(&mut self, i: usize) {
         let now = self.now;
         let flow = &mut self.flows[i];
         if flow.begins > now {
@@ -151,9 +158,9 @@ impl World {
             self.cross(i, data);
         }
         while let Some(report) = self.flows[i].receiver.poll() {
-            if now < self.link.deaf_from {
+            if now < self.link.reports_lost_from {
                 let at = now + self.link.delay;
-                // As it travels.
+                // In its encoding, with whole microseconds.
                 let report = Report::read(&report.to_bytes()).expect("a report");
                 self.put(at, i, Packet::Report(report));
             }
@@ -163,7 +170,7 @@ impl World {
     fn cross(&mut self, i: usize, data: Data) {
         let now = self.now;
         self.leaving.retain(|t| *t > now);
-        // One is being transmitted and does not wait.
+        // The packet in transmission does not count as waiting.
         if self.leaving.len() > self.link.queue {
             self.dropped += 1;
             return;
@@ -180,6 +187,6 @@ impl World {
 
     fn put(&mut self, at: Instant, i: usize, packet: Packet) {
         self.serial += 1;
-        self.air.insert((at, self.serial), (i, packet));
+        self.in_flight.insert((at, self.serial), (i, packet));
     }
 }

@@ -121,7 +121,7 @@ impl Sampler {
                     Kind::Rto => state.map_or(f64::NAN, |s| s.rto.as_secs_f64()),
                     Kind::Srtt => srtt.unwrap_or(f64::NAN),
                     Kind::Ssthresh => state.map_or(f64::NAN, |s| s.ssthresh),
-                    Kind::Stalled => watch.and_then(|w| w.stood(now)).unwrap_or(f64::NAN),
+                    Kind::Stalled => watch.and_then(|w| w.stalled(now)).unwrap_or(f64::NAN),
                     Kind::Attenuation
                     | Kind::Delay
                     | Kind::Elevation

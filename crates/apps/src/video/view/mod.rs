@@ -8,7 +8,7 @@
 //! packet is the unit divided by the application, and arrives when its last byte is available in order.
 
 mod decode;
-mod gaps;
+mod delayed;
 mod lateness;
 mod playout;
 mod settings;
@@ -20,7 +20,7 @@ use crate::frame::{Frame, FrameStatus};
 use crate::viewed::{PLAYOUT_DELAYS, Share, Viewed};
 use crate::watch::Arrival;
 use decode::Decoder;
-use gaps::Gaps;
+use delayed::Delayed;
 use lateness::Lateness;
 use playout::Playout;
 pub(super) use settings::InvalidViewer;
@@ -41,7 +41,8 @@ struct Expected {
     frame: Frame,
     /// Produced after the warm-up.
     counts: bool,
-    /// The packet with its first byte, and the one after that with its last byte; the same for a frame that was not sent.
+    /// Number of the packet with its first byte, and of the packet after the one with its last byte; equal for a frame that was not
+    /// sent.
     packets: (u64, u64),
     /// On a byte stream: its end.
     end: u64,
@@ -87,8 +88,8 @@ pub struct Viewer {
     /// Packets, and the number of the first of them.
     packets: VecDeque<Packet>,
     first_packet: u64,
-    /// The packet after those of the last frame.
-    behind: u64,
+    /// Number of the packet after those of the last frame.
+    next_packet: u64,
     /// Bytes produced, and those of them in complete packets.
     produced: u64,
     packed: u64,
@@ -101,9 +102,9 @@ pub struct Viewer {
     last: Option<u64>,
     target: Option<f64>,
     switched: f64,
-    delivery: Gaps,
+    delivery: Delayed,
     /// On a byte stream: packets as their last bytes arrive, in order or not.
-    wire: Gaps,
+    wire: Delayed,
     delays: Delays,
     lateness: Lateness,
     smooth: Smooth,
@@ -124,7 +125,7 @@ impl Viewer {
             judged: 0,
             packets: VecDeque::new(),
             first_packet: 0,
-            behind: 0,
+            next_packet: 0,
             produced: 0,
             packed: 0,
             arrived: 0,
@@ -133,8 +134,8 @@ impl Viewer {
             last: None,
             target: None,
             switched: 0.0,
-            delivery: Gaps::new(settings.threshold),
-            wire: Gaps::new(settings.threshold),
+            delivery: Delayed::new(settings.threshold),
+            wire: Delayed::new(settings.threshold),
             delays: Delays::default(),
             lateness: Lateness::default(),
             smooth: Smooth::default(),
@@ -163,7 +164,7 @@ impl Viewer {
         let mut expected = Expected {
             frame: *frame,
             counts,
-            packets: (self.behind, self.behind),
+            packets: (self.next_packet, self.next_packet),
             end: self.produced,
             missing: 0,
             complete: None,
@@ -180,16 +181,29 @@ impl Viewer {
         let pieces = self.cutter.frame(bytes);
         for i in 1..=pieces.ready {
             let len = if i == pieces.ready { pieces.last } else { self.cutter.cut().payload };
-            self.packed += len;
-            self.packets.push_back(Packet { at, counts, end: self.packed, len, arrived: false });
+            self.pack(at, counts, len);
         }
-        self.viewed.packets += if counts { pieces.ready } else { 0 };
         self.produced += pieces.bytes;
-        self.behind = pieces.last_packet + 1;
+        self.next_packet = pieces.last_packet + 1;
         expected.frame.bytes = pieces.bytes;
-        expected.packets = (pieces.first_packet, self.behind);
-        expected.missing = self.behind - pieces.first_packet;
+        expected.packets = (pieces.first_packet, self.next_packet);
+        expected.missing = self.next_packet - pieces.first_packet;
         expected.end = self.produced;
+    }
+
+    /// Adds a packet of a frame that was produced at `at`.
+    fn pack(&mut self, at: Instant, counts: bool, len: u64) {
+        self.packed += len;
+        self.packets.push_back(Packet { at, counts, end: self.packed, len, arrived: false });
+        self.viewed.packets += u64::from(counts);
+    }
+
+    /// The video has ended, and its last packet is sent although it is not full.
+    pub fn flushed(&mut self) {
+        let last = self.frames.iter().rfind(|f| f.is_sent()).map(|f| (f.frame.at, f.counts));
+        if let (Some((at, counts)), Some(len)) = (last, self.cutter.finish()) {
+            self.pack(at, counts, len);
+        }
     }
 
     /// The video has ended: nothing more is produced.
@@ -225,7 +239,7 @@ impl Viewer {
             if !packet.arrived {
                 self.wire.arrived(now, self.first_packet, packet.counts);
             }
-            self.take(now, self.first_packet, packet);
+            self.packet_arrived(now, self.first_packet, packet);
             self.packets.pop_front();
             self.first_packet += 1;
         }
@@ -270,7 +284,7 @@ impl Viewer {
         }
         let packet = *packet;
         self.arrived += packet.len;
-        self.take(now, number, packet);
+        self.packet_arrived(now, number, packet);
         let first = self.frames.partition_point(|f| f.packets.1 <= number);
         for place in first..self.frames.len() {
             let frame = &mut self.frames[place];
@@ -287,7 +301,7 @@ impl Viewer {
     }
 
     /// A packet has arrived: on a byte stream, its last byte is available in order.
-    fn take(&mut self, now: Instant, number: u64, packet: Packet) {
+    fn packet_arrived(&mut self, now: Instant, number: u64, packet: Packet) {
         self.delivery.arrived(now, number, packet.counts);
         if packet.counts {
             let delay = now - packet.at;
@@ -343,9 +357,9 @@ impl Viewer {
         }
     }
 
-    /// Forgets the datagrams before this one.
-    fn forget(&mut self, behind: u64) {
-        while let Some(packet) = self.packets.front().filter(|_| self.first_packet < behind) {
+    /// Forgets the datagrams before number `until`.
+    fn forget(&mut self, until: u64) {
+        while let Some(packet) = self.packets.front().filter(|_| self.first_packet < until) {
             self.forgotten += u64::from(!packet.arrived && packet.counts);
             self.packets.pop_front();
             self.first_packet += 1;
@@ -360,7 +374,7 @@ impl Viewer {
 
     /// Total stall time so far, s; `None` before the first frame. It never decreases.
     #[must_use]
-    pub fn stood(&self, now: Instant) -> Option<f64> {
+    pub fn stalled(&self, now: Instant) -> Option<f64> {
         self.playout.stalled_until(now)
     }
 

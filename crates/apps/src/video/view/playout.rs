@@ -243,7 +243,7 @@ mod tests {
         near(p.buffered(at(420)).unwrap(), 0.16);
         near(p.stalled_until(at(420)).unwrap(), 0.0);
         p.complete(at(460), 4);
-        // Frame 0 is seen at 460, frame 5 is due at 660.
+        // Frame 0 is displayed at 460, frame 5 is due at 660.
         near(p.buffered(at(500)).unwrap(), 0.16);
         p.complete(at(700), 5);
         p.complete(at(720), 6);

@@ -85,7 +85,7 @@ mod tests {
         let variance = (150.0_f64.powi(2) + 50.0_f64.powi(2) + 150.0_f64.powi(2) + 50.0_f64.powi(2)) / 4.0;
         assert!((variation.unwrap() - variance.sqrt() / mean).abs() < 1e-12);
         assert_eq!(silence, Some(1.1));
-        // Who falls silent is not smooth.
+        // A long silence is not smooth.
         let (worse, silence) = s.result(at(100_000));
         assert!(worse.unwrap() > 5.0 && silence == Some(97.4));
         assert_eq!(Smooth::default().result(at(9)), (None, None));

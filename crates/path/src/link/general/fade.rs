@@ -38,8 +38,8 @@ pub(super) struct Fade {
 impl Fade {
     pub(super) const NONE: Self = Self { per_byte: 0.0 };
 
-    /// Loses this fraction of packets of [`FADE_BYTES`] bytes, and more of larger packets: 1 − (1 − loss)^(size /
-    /// 188).
+    /// Loses this fraction of packets of [`FADE_BYTES`] bytes, and more of larger packets:
+    /// 1 − (1 − loss)^(size / 188).
     pub(super) fn new(loss: f64) -> Self {
         Self { per_byte: math::ln_1p(-loss.clamp(0.0, 1.0)) / f64::from(FADE_BYTES) }
     }

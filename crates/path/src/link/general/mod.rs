@@ -35,6 +35,7 @@ pub struct General<P> {
     /// End of the current transmission.
     free_at: Instant,
     transmitter: Transmitter,
+    /// Size of the packet in transmission, without headers of fragments or bytes of a code, bytes.
     size_in_service: u32,
     up: bool,
     /// Its satellite is visible.
@@ -104,7 +105,7 @@ impl<P: PacketView> General<P> {
         if self.layers.is_some() {
             return self.offer_repairing(now, p, lost);
         }
-        // Only with a late driver is there anything to do: a departure due by now makes room for this arrival.
+        // A departure that a late driver has not served yet makes room for this arrival.
         let late = !self.queue.is_empty() && self.ready_at <= now;
         if late {
             self.serve(now, lost);
@@ -284,6 +285,7 @@ impl<P: PacketView> General<P> {
         lost: &mut impl FnMut(P, DropReason),
     ) -> Offered {
         let arrival = self.depart(start, self.on_wire(p.size()), waited);
+        self.size_in_service = p.size();
         if self.is_lost(&p) {
             self.counters.drop(&p, DropReason::Error);
             lost(p, DropReason::Error);
@@ -322,7 +324,6 @@ impl<P: PacketView> General<P> {
         self.busy = self.busy + (end - start);
         self.ready_at = end;
         self.free_at = end;
-        self.size_in_service = size;
         // The delay is drawn, and the order of arrivals kept, for lost packets, too: with another error model, the
         // others would arrive at the same times.
         let arrival = end

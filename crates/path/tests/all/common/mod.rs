@@ -5,7 +5,7 @@ use skyhaul_base::{Instant, Rate};
 pub(crate) use skyhaul_path::testing::Pkt;
 use skyhaul_path::{DropReason, Link, LinkConfig, Streams};
 
-/// What became of a packet, and when.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fate {
     Delivered(Instant),

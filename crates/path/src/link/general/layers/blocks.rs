@@ -23,12 +23,12 @@ struct Block {
     k: u32,
     /// Size of the largest.
     largest: u32,
-    /// No packets are added any more.
+    /// No more packets are added.
     closed: bool,
-    /// Transmissions that have not arrived, including parity due.
-    due: u32,
+    /// Transmissions that have not arrived, including parity that is yet to be sent.
+    pending: u32,
     /// Transmissions that have arrived.
-    got: u32,
+    arrived: u32,
     /// Lost packets, in the order of transmission.
     missing: Vec<u32>,
 }
@@ -41,22 +41,21 @@ pub(super) struct Blocks {
     all: Slab<Block>,
     /// Blocks being filled in turn.
     open: Vec<u32>,
-    /// Packets in those.
+    /// Number of packets in the open blocks.
     filled: u32,
-    /// Number of times that such blocks were closed.
+    /// Number of the group of open blocks: how many groups were closed before.
     group: u64,
-    /// Parity to be sent: block and size.
-    owed: VecDeque<(u32, u32)>,
+    /// Parity that is yet to be sent: block and size.
+    parity_due: VecDeque<(u32, u32)>,
 }
 
 impl Blocks {
     pub(super) fn new(shape: &Shape) -> Self {
-        let (all, open, owed) = (Slab::default(), Vec::new(), VecDeque::new());
-        Self { shape: *shape, all, open, filled: 0, group: 0, owed }
+        let (all, open, parity_due) = (Slab::default(), Vec::new(), VecDeque::new());
+        Self { shape: *shape, all, open, filled: 0, group: 0, parity_due }
     }
 
-    /// A packet is sent; returns its block, and the number of the group of blocks if it is the first and others may
-    /// follow.
+    /// A packet is sent; returns its block, and, if it is the first of a group of blocks, the number of the group.
     pub(super) fn add(&mut self, size: u32) -> (u32, Option<u64>) {
         let Shape { k, depth, .. } = self.shape;
         let turn = (self.filled % depth) as usize;
@@ -66,7 +65,7 @@ impl Blocks {
         let key = self.open[turn];
         let block = self.all.get_mut(key);
         block.k += 1;
-        block.due += 1;
+        block.pending += 1;
         block.largest = block.largest.max(size);
         self.filled += 1;
         let group = self.group;
@@ -76,7 +75,7 @@ impl Blocks {
         (key, (self.filled == 1).then_some(group))
     }
 
-    /// Closes the group of blocks `group`, unless it is closed: its parity is due.
+    /// Closes the group of blocks `group`, unless it is closed already, and queues its parity.
     pub(super) fn close(&mut self, group: u64) {
         if group != self.group {
             return;
@@ -86,38 +85,44 @@ impl Blocks {
         for &key in &self.open {
             let block = self.all.get_mut(key);
             block.closed = true;
-            block.due += self.shape.parity;
+            block.pending += self.shape.parity;
         }
         for _ in 0..self.shape.parity {
-            self.owed.extend(self.open.iter().map(|&key| (key, self.all.get(key).largest)));
+            self.parity_due.extend(self.open.iter().map(|&key| (key, self.all.get(key).largest)));
         }
         self.open.clear();
     }
 
-    /// Whether parity is due.
-    pub(super) fn owes(&self) -> bool {
-        !self.owed.is_empty()
+    /// Whether parity is yet to be sent.
+    pub(super) fn has_parity(&self) -> bool {
+        !self.parity_due.is_empty()
     }
 
-    /// The next parity to be sent: its block and its size.
-    pub(super) fn pay(&mut self) -> Option<(u32, u32)> {
-        self.owed.pop_front()
+    /// Removes the next parity to be sent: its block and its size.
+    pub(super) fn next_parity(&mut self) -> Option<(u32, u32)> {
+        self.parity_due.pop_front()
     }
 
-    /// A transmission of a block has arrived, `whole` or lost: a packet, or parity.
-    pub(super) fn arrive(&mut self, key: u32, packet: Option<u32>, whole: bool, settled: &mut Vec<Settled>) {
+    /// A transmission of a block was due at the receiver, and `survived` or was lost: a packet, or parity (`None`).
+    pub(super) fn arrive(
+        &mut self,
+        key: u32,
+        packet: Option<u32>,
+        survived: bool,
+        settled: &mut Vec<Settled>,
+    ) {
         let block = self.all.get_mut(key);
-        block.due -= 1;
-        block.got += u32::from(whole);
+        block.pending -= 1;
+        block.arrived += u32::from(survived);
         match packet {
-            Some(p) if whole => settled.push(Settled::Arrived(p)),
+            Some(p) if survived => settled.push(Settled::Arrived(p)),
             Some(p) => block.missing.push(p),
             None => {}
         }
-        if block.closed && block.got >= block.k {
+        if block.closed && block.arrived >= block.k {
             settled.extend(block.missing.drain(..).map(Settled::Repaired));
         }
-        if block.closed && block.due == 0 {
+        if block.closed && block.pending == 0 {
             settled.extend(block.missing.drain(..).map(Settled::Lost));
             self.all.free(key);
         }
@@ -133,19 +138,22 @@ mod tests {
     fn blocks(k: u32, parity: u32, depth: u32) -> Blocks {
         Blocks::new(&Shape { k, parity, depth, fill_time: Duration::from_millis(50), in_order: true })
     }
-    fn arrive(b: &mut Blocks, key: u32, packet: Option<u32>, whole: bool) -> Vec<Settled> {
+    fn arrive(b: &mut Blocks, key: u32, packet: Option<u32>, survived: bool) -> Vec<Settled> {
         let mut settled = Vec::new();
-        b.arrive(key, packet, whole, &mut settled);
+        b.arrive(key, packet, survived, &mut settled);
         settled
     }
 
     #[test]
-    fn a_lost_packet_comes_with_the_k_th_of_its_block() {
+    fn a_lost_packet_is_repaired_by_the_k_th_transmission_of_its_block() {
         let mut b = blocks(3, 2, 1);
         let keys: Vec<_> = [100, 300, 200].into_iter().map(|size| b.add(size)).collect();
         assert_eq!(keys.iter().map(|k| k.1).collect::<Vec<_>>(), [Some(0), None, None]);
         let key = keys[0].0;
-        assert_eq!([b.pay(), b.pay(), b.pay()], [Some((key, 300)), Some((key, 300)), None]);
+        assert_eq!(
+            [b.next_parity(), b.next_parity(), b.next_parity()],
+            [Some((key, 300)), Some((key, 300)), None]
+        );
         assert_eq!(arrive(&mut b, key, Some(7), true), [Settled::Arrived(7)]);
         assert_eq!(arrive(&mut b, key, Some(8), false), []);
         assert_eq!(arrive(&mut b, key, Some(9), true), [Settled::Arrived(9)]);
@@ -155,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_repaired_is_lost_at_the_end_of_the_block() {
+    fn packets_that_cannot_be_repaired_are_lost_at_the_end_of_the_block() {
         let mut b = blocks(2, 1, 1);
         let (key, _) = b.add(1);
         b.add(1);
@@ -170,9 +178,12 @@ mod tests {
         let mut b = blocks(10, 2, 1);
         let (key, _) = b.add(1);
         assert_eq!(arrive(&mut b, key, Some(1), false), []);
-        assert!(!b.owes());
+        assert!(!b.has_parity());
         b.close(0);
-        assert_eq!([b.pay(), b.pay(), b.pay()], [Some((key, 1)), Some((key, 1)), None]);
+        assert_eq!(
+            [b.next_parity(), b.next_parity(), b.next_parity()],
+            [Some((key, 1)), Some((key, 1)), None]
+        );
         // A late closing of blocks that are closed changes nothing.
         b.close(0);
         assert_eq!(b.add(1).1, Some(1));
@@ -185,8 +196,8 @@ mod tests {
         let keys: Vec<_> = (1..=6).map(|size| b.add(size).0).collect();
         assert_eq!(keys[..3], keys[3..]);
         assert!(keys[0] != keys[1] && keys[1] != keys[2] && keys[0] != keys[2]);
-        let owed: Vec<_> = core::iter::from_fn(|| b.pay()).collect();
+        let parity_due: Vec<_> = core::iter::from_fn(|| b.next_parity()).collect();
         let turn = [(keys[0], 4), (keys[1], 5), (keys[2], 6)];
-        assert_eq!(owed, [turn, turn].concat());
+        assert_eq!(parity_due, [turn, turn].concat());
     }
 }

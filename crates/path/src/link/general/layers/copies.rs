@@ -15,7 +15,7 @@ pub(super) struct TwoPaths {
     allow_reorder: bool,
 }
 
-/// One of them.
+/// One path.
 #[derive(Clone, Debug, Default)]
 struct CopyPath {
     /// `None` while it is unusable.
@@ -25,7 +25,7 @@ struct CopyPath {
 }
 
 impl TwoPaths {
-    /// Initially neither is usable.
+    /// Initially neither path is usable.
     pub(super) fn new(allow_reorder: bool) -> Self {
         Self { paths: <[CopyPath; 2]>::default(), allow_reorder }
     }
@@ -38,7 +38,7 @@ impl TwoPaths {
         ends
     }
 
-    /// Packets in flight there are lost: later packets on this path need not wait for their arrivals.
+    /// Packets in flight on a path are lost: later packets need not wait for their arrivals.
     pub(super) fn cut(&mut self, path: u8, now: Instant) {
         let path = &mut self.paths[usize::from(path & 1)];
         path.last_arrival = path.last_arrival.min(now);

@@ -13,17 +13,17 @@ pub(super) enum What {
         /// The packet; `None` for parity.
         packet: Option<u32>,
         /// The channel has not lost it.
-        whole: bool,
-        /// Which of two paths it takes; 0 if there is one.
+        survived: bool,
+        /// Which of two paths it takes; 0 if there is only one.
         path: u8,
     },
     /// The receiver learns that a packet was given up.
     Skip(u64),
     /// The sender learns that a packet has arrived.
     Answered,
-    /// The sender learns that a packet has not.
+    /// The sender learns that a packet has not arrived.
     Overdue(u32),
-    /// The fill time of these blocks is over.
+    /// The fill time of this group of blocks is over.
     Filled(u64),
 }
 

@@ -6,7 +6,7 @@
 //!              └──────────────── answers ◀──────────────┘
 //! ```
 //! ARQ sees the losses left by the code. Parity and copies are not packets: each takes transmission time and a draw
-//! of the error model. A packet stays in one place from its first transmission until its fate is known.
+//! of the error model. A packet keeps its key from its first transmission until its fate is known.
 //!
 //! Arrivals and answers are the link's own events, which [`super::Link::serve`] handles at their times, so a late
 //! driver changes nothing. The order of simultaneous events is: arrivals, skips at the receiver, answers, overdue
@@ -45,13 +45,14 @@ pub(super) struct Layers<P> {
     arq: Option<arq::Config>,
     /// Packets whose fate ARQ does not know.
     outstanding: u32,
-    /// Packets sent and neither delivered nor lost.
-    held: Slab<Held<P>>,
+    /// Packets sent and neither delivered nor lost, by key.
+    unsettled: Slab<Unsettled<P>>,
     /// Packets to be retransmitted.
-    again: VecDeque<u32>,
+    to_resend: VecDeque<u32>,
     /// The order of delivery, if the receiver keeps it.
     order: Option<Order>,
     events: BinaryHeap<Event>,
+    /// Number of events created so far.
     created: u64,
     /// All events up to this time have been handled.
     clock: Instant,
@@ -60,13 +61,13 @@ pub(super) struct Layers<P> {
 
 /// A packet whose fate is unknown.
 #[derive(Clone, Debug, Default)]
-struct Held<P> {
+struct Unsettled<P> {
     packet: P,
     /// Its position in the order of first transmissions.
-    place: u64,
+    position: u64,
     /// How often it was sent.
     sent: u32,
-    /// Why its last transmission was lost.
+    /// Why its last transmission was lost, if it was.
     why: Option<DropReason>,
 }
 
@@ -89,7 +90,7 @@ impl PacketView for Parity {
 impl<P> Layers<P> {
     /// Number of packets sent whose fate is unknown.
     pub(super) fn in_flight(&self) -> usize {
-        self.held.len()
+        self.unsettled.len()
     }
 }
 
@@ -112,8 +113,8 @@ impl<P: PacketView> Layers<P> {
             fill_time: code.shape.fill_time,
             arq: config.arq,
             outstanding: 0,
-            held: Slab::default(),
-            again: VecDeque::new(),
+            unsettled: Slab::default(),
+            to_resend: VecDeque::new(),
             order: in_order.then(Order::default),
             events: BinaryHeap::new(),
             created: 0,
@@ -133,8 +134,9 @@ impl<P: PacketView> Layers<P> {
 
     /// Start of the next transmission.
     fn next_start(&self, link: &General<P>) -> Instant {
-        let sends =
-            self.blocks.owes() || !self.again.is_empty() || !link.queue.is_empty() && self.has_window();
+        let sends = self.blocks.has_parity()
+            || !self.to_resend.is_empty()
+            || !link.queue.is_empty() && self.has_window();
         if sends && link.ready_at < Instant::MAX { link.ready_at.max(self.clock) } else { Instant::MAX }
     }
 
@@ -144,7 +146,7 @@ impl<P: PacketView> Layers<P> {
 
     /// Whether a packet that arrives now is sent at once.
     fn is_idle(&self, link: &General<P>, now: Instant) -> bool {
-        let waits = self.blocks.owes() || !self.again.is_empty() || !link.queue.is_empty();
+        let waits = self.blocks.has_parity() || !self.to_resend.is_empty() || !link.queue.is_empty();
         link.ready_at <= now && !waits && self.has_window()
     }
 
@@ -177,11 +179,11 @@ impl<P: PacketView> Layers<P> {
         waited: bool,
         lost: &mut impl FnMut(P, DropReason),
     ) {
-        if let Some((block, size)) = self.blocks.pay() {
+        if let Some((block, size)) = self.blocks.next_parity() {
             link.counters.repair.parity += 1;
-            let (arrival, whole) = self.transmit(link, start, &Parity(size), waited);
-            self.schedule(arrival, What::Arrive { block, packet: None, whole, path: 0 });
-        } else if let Some(key) = self.again.pop_front() {
+            let (arrival, survived) = self.transmit(link, start, &Parity(size), waited);
+            self.schedule(arrival, What::Arrive { block, packet: None, survived, path: 0 });
+        } else if let Some(key) = self.to_resend.pop_front() {
             link.counters.repair.retransmissions += 1;
             self.send(link, start, key, waited);
         } else {
@@ -195,51 +197,59 @@ impl<P: PacketView> Layers<P> {
     /// Sends a packet for the first time.
     fn first(&mut self, link: &mut General<P>, start: Instant, packet: P, waited: bool) {
         self.outstanding += u32::from(self.arq.is_some());
-        let place = self.order.as_mut().map_or(0, Order::enter);
-        let key = self.held.insert(Held { packet, place, sent: 0, why: None });
+        let position = self.order.as_mut().map_or(0, Order::enter);
+        let key = self.unsettled.insert(Unsettled { packet, position, sent: 0, why: None });
         self.send(link, start, key, waited);
     }
 
     /// Sends a packet as part of the block being filled.
     fn send(&mut self, link: &mut General<P>, start: Instant, key: u32, waited: bool) {
-        let mut held = core::mem::take(self.held.get_mut(key));
-        held.sent += 1;
-        let size = held.packet.size();
-        let (arrival, whole) = self.transmit(link, start, &held.packet, waited);
+        let mut unsettled = core::mem::take(self.unsettled.get_mut(key));
+        unsettled.sent += 1;
+        let size = unsettled.packet.size();
+        let (arrival, survived) = self.transmit(link, start, &unsettled.packet, waited);
         if self.two_paths.is_some() {
-            return self.send_twice(link, (key, held), whole);
+            return self.send_twice(link, (key, unsettled), survived);
         }
-        held.why = (!whole).then_some(DropReason::Error);
-        *self.held.get_mut(key) = held;
+        unsettled.why = (!survived).then_some(DropReason::Error);
+        *self.unsettled.get_mut(key) = unsettled;
         let (block, begun) = self.blocks.add(size);
         if let Some(group) = begun {
             self.schedule(start + self.fill_time, What::Filled(group));
         }
-        self.schedule(arrival, What::Arrive { block, packet: Some(key), whole, path: 0 });
+        self.schedule(arrival, What::Arrive { block, packet: Some(key), survived, path: 0 });
     }
 
-    /// The current packet is sent over both paths, as far as usable; `whole` says whether the channel spares the
+    /// Sends the packet in transmission over both paths, as far as they are usable; `survived` says whether the channel spares the
     /// first copy to arrive.
-    fn send_twice(&mut self, link: &mut General<P>, (key, mut held): (u32, Held<P>), whole: bool) {
+    fn send_twice(
+        &mut self,
+        link: &mut General<P>,
+        (key, mut unsettled): (u32, Unsettled<P>),
+        survived: bool,
+    ) {
         let end = link.free_at;
         let [first, second] = self.two_paths.as_mut().map_or([None; 2], |paths| paths.leave(end));
         // Both copies draw, used or not: otherwise losses would depend on which satellite is visible.
-        let spared = !link.is_lost(&held.packet);
-        held.why = match first {
+        let spared = !link.is_lost(&unsettled.packet);
+        unsettled.why = match first {
             None => Some(DropReason::LinkDown),
-            Some(_) => (!whole).then_some(DropReason::Error),
+            Some(_) => (!survived).then_some(DropReason::Error),
         };
-        let size = held.packet.size();
-        *self.held.get_mut(key) = held;
+        let size = unsettled.packet.size();
+        *self.unsettled.get_mut(key) = unsettled;
         let (block, _) = self.blocks.add(size);
-        self.blocks.pay();
+        self.blocks.next_parity();
         let (at, path) = first.unwrap_or((end, 0));
-        self.schedule(at, What::Arrive { block, packet: Some(key), whole: whole && first.is_some(), path });
+        self.schedule(
+            at,
+            What::Arrive { block, packet: Some(key), survived: survived && first.is_some(), path },
+        );
         let copy = second.is_some();
         link.counters.repair.transmissions += u64::from(copy);
         link.counters.repair.parity += u64::from(copy);
         let (at, path) = second.unwrap_or((at, path));
-        self.schedule(at, What::Arrive { block, packet: None, whole: spared && copy, path });
+        self.schedule(at, What::Arrive { block, packet: None, survived: spared && copy, path });
     }
 
     /// Occupies the transmitter. Returns the arrival time, and whether the transmission survives.
@@ -273,10 +283,10 @@ impl<P: PacketView> Layers<P> {
 
     fn handle(&mut self, link: &mut General<P>, what: What, lost: &mut impl FnMut(P, DropReason)) {
         match what {
-            What::Arrive { block, packet, whole, .. } => {
+            What::Arrive { block, packet, survived, .. } => {
                 let repairs = link.counters.repair.repairs;
                 let mut settled = core::mem::take(&mut self.settled);
-                self.blocks.arrive(block, packet, whole, &mut settled);
+                self.blocks.arrive(block, packet, survived, &mut settled);
                 for s in settled.drain(..) {
                     match s {
                         Settled::Arrived(key) => self.arrived(link, key),
@@ -288,12 +298,12 @@ impl<P: PacketView> Layers<P> {
                     }
                 }
                 self.settled = settled;
-                if self.two_paths.is_some() && packet.is_none() && whole {
+                if self.two_paths.is_some() && packet.is_none() && survived {
                     let needed = link.counters.repair.repairs > repairs;
                     link.counters.repair.duplicates += u64::from(!needed);
                 }
             }
-            What::Skip(place) => self.resolve(link, place, Slot::Skipped),
+            What::Skip(position) => self.resolve(link, position, Slot::Skipped),
             What::Answered => self.outstanding -= 1,
             What::Overdue(key) => self.overdue(link, key, lost),
             What::Filled(group) => self.blocks.close(group),
@@ -306,7 +316,7 @@ impl<P: PacketView> Layers<P> {
             self.schedule(self.clock + answer(link, arq, self.clock), What::Answered);
         }
         if self.order.is_some() {
-            self.resolve(link, self.held.get(key).place, Slot::Here(key));
+            self.resolve(link, self.unsettled.get(key).position, Slot::Arrived(key));
         } else {
             self.deliver(link, key);
         }
@@ -319,15 +329,15 @@ impl<P: PacketView> Layers<P> {
 
     /// The fate of a packet is known.
     fn release(&mut self, key: u32) -> P {
-        let held = core::mem::take(self.held.get_mut(key));
-        self.held.free(key);
-        held.packet
+        let unsettled = core::mem::take(self.unsettled.get_mut(key));
+        self.unsettled.free(key);
+        unsettled.packet
     }
 
     /// The receiver knows the fate of a packet, and delivers packets that no longer wait for it.
-    fn resolve(&mut self, link: &mut General<P>, place: u64, slot: Slot) {
+    fn resolve(&mut self, link: &mut General<P>, position: u64, slot: Slot) {
         let Some(order) = &mut self.order else { return };
-        order.resolve(place, slot);
+        order.resolve(position, slot);
         while let Some(key) = self.order.as_mut().and_then(Order::next) {
             self.deliver(link, key);
         }
@@ -340,9 +350,9 @@ impl<P: PacketView> Layers<P> {
             self.schedule(known, What::Overdue(key));
             return;
         }
-        let Held { place, why, .. } = *self.held.get(key);
+        let Unsettled { position, why, .. } = *self.unsettled.get(key);
         self.lose(link, key, why.unwrap_or(DropReason::Error), lost);
-        self.resolve(link, place, Slot::Skipped);
+        self.resolve(link, position, Slot::Skipped);
     }
 
     fn lose(
@@ -360,9 +370,9 @@ impl<P: PacketView> Layers<P> {
     /// The sender knows that a packet has not arrived.
     fn overdue(&mut self, link: &mut General<P>, key: u32, lost: &mut impl FnMut(P, DropReason)) {
         let Some(arq) = self.arq else { return };
-        let Held { place, sent, .. } = *self.held.get(key);
+        let Unsettled { position, sent, .. } = *self.unsettled.get(key);
         if sent <= arq.retries {
-            self.again.push_back(key);
+            self.to_resend.push_back(key);
             return;
         }
         self.outstanding -= 1;
@@ -370,9 +380,9 @@ impl<P: PacketView> Layers<P> {
         self.lose(link, key, DropReason::ArqGaveUp, lost);
         if self.order.is_some() {
             // Informing the receiver takes no transmission time, but overtakes nothing.
-            let told = self.clock + link.delay.base_at(self.clock);
-            let told = if link.allow_reorder { told } else { told.max(link.last_arrival) };
-            self.schedule(told, What::Skip(place));
+            let informed = self.clock + link.delay.base_at(self.clock);
+            let informed = if link.allow_reorder { informed } else { informed.max(link.last_arrival) };
+            self.schedule(informed, What::Skip(position));
         }
     }
 
@@ -389,13 +399,13 @@ impl<P: PacketView> Layers<P> {
     pub(super) fn cut(&mut self, now: Instant, only: Option<u8>) {
         let mut events = core::mem::take(&mut self.events).into_vec();
         for e in &mut events {
-            if let (What::Arrive { packet, whole, path, .. }, true) = (&mut e.what, e.at > now) {
+            if let (What::Arrive { packet, survived, path, .. }, true) = (&mut e.what, e.at > now) {
                 if only.is_some_and(|only| only != *path) {
                     continue;
                 }
-                *whole = false;
-                if let Some(key) = packet {
-                    self.held.get_mut(*key).why = Some(DropReason::LinkDown);
+                // What the channel has lost already was not lost by the cut.
+                if let (true, Some(key)) = (core::mem::replace(survived, false), packet) {
+                    self.unsettled.get_mut(*key).why = Some(DropReason::LinkDown);
                 }
             }
         }

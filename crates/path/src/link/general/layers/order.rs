@@ -8,7 +8,7 @@ pub(super) enum Slot {
     /// The packet may still arrive.
     Open,
     /// The packet has arrived, with this key.
-    Here(u32),
+    Arrived(u32),
     /// The packet will not arrive.
     Skipped,
 }
@@ -27,9 +27,9 @@ impl Order {
         self.slots.push_back(Slot::Open);
         self.first + self.slots.len() as u64 - 1
     }
-    /// The fate of the packet at `place` is known.
-    pub(super) fn resolve(&mut self, place: u64, slot: Slot) {
-        if let Some(s) = place.checked_sub(self.first).and_then(|i| self.slots.get_mut(i as usize)) {
+    /// The fate of the packet at `position` is known.
+    pub(super) fn resolve(&mut self, position: u64, slot: Slot) {
+        if let Some(s) = position.checked_sub(self.first).and_then(|i| self.slots.get_mut(i as usize)) {
             *s = slot;
         }
     }
@@ -38,7 +38,7 @@ impl Order {
         loop {
             match self.slots.front()? {
                 Slot::Open => return None,
-                Slot::Here(key) => {
+                Slot::Arrived(key) => {
                     let key = *key;
                     self.advance();
                     return Some(key);
@@ -58,14 +58,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_there_waits_for_what_may_come() {
+    fn arrived_packets_wait_for_those_that_may_still_arrive() {
         let mut order = Order::default();
-        let places = [0; 4].map(|_| order.enter());
-        assert_eq!(places, [0, 1, 2, 3]);
-        order.resolve(1, Slot::Here(11));
-        order.resolve(3, Slot::Here(13));
+        let positions = [0; 4].map(|_| order.enter());
+        assert_eq!(positions, [0, 1, 2, 3]);
+        order.resolve(1, Slot::Arrived(11));
+        order.resolve(3, Slot::Arrived(13));
         assert_eq!(order.next(), None);
-        order.resolve(0, Slot::Here(10));
+        order.resolve(0, Slot::Arrived(10));
         assert_eq!([order.next(), order.next(), order.next()], [Some(10), Some(11), None]);
         order.resolve(2, Slot::Skipped);
         assert_eq!([order.next(), order.next()], [Some(13), None]);

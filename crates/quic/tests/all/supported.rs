@@ -3,8 +3,8 @@
 use skyhaul_cc::{Config, NAMES, user};
 use skyhaul_quic::{Factory, UnsupportedControl};
 
-/// The built-in controls that do.
-pub(crate) fn fitting() -> impl Iterator<Item = &'static str> {
+/// The built-in controls that run in QUIC.
+pub(crate) fn supported() -> impl Iterator<Item = &'static str> {
     NAMES.iter().copied().filter(|name| Factory::new(Config::by_name(name).expect("built in")).is_ok())
 }
 

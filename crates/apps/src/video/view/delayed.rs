@@ -7,14 +7,14 @@
 use skyhaul_base::{Duration, Instant};
 use std::collections::BTreeMap;
 
-/// Maximum distance in number at which reordered packets still find their neighbours.
+/// Maximum distance from the highest number at which reordered packets are still compared with their neighbours.
 const WINDOW: u64 = 4096;
 
 /// Counts packets that arrive late after the previous one.
 #[derive(Clone, Debug)]
-pub(super) struct Gaps {
+pub(super) struct Delayed {
     threshold: Duration,
-    /// When packets arrived, by number, as long as the next one in number may ask for it.
+    /// When packets arrived, by number, until the next one in number arrives or the window has passed.
     times: BTreeMap<u64, Instant>,
     /// When the last packet arrived.
     last: Option<Instant>,
@@ -26,7 +26,7 @@ pub(super) struct Gaps {
     pub(super) by_arrival: u64,
 }
 
-impl Gaps {
+impl Delayed {
     pub(super) fn new(threshold: Duration) -> Self {
         Self { threshold, times: BTreeMap::new(), last: None, received: 0, by_number: 0, by_arrival: 0 }
     }
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn the_worked_example() {
-        let mut g = Gaps::new(Duration::from_millis(100));
+        let mut g = Delayed::new(Duration::from_millis(100));
         for (number, ms) in [(0, 0), (1, 50), (2, 160), (4, 300), (3, 310)] {
             g.arrived(at(ms), number, true);
         }
@@ -71,8 +71,8 @@ mod tests {
     }
 
     #[test]
-    fn exactly_the_threshold_is_not_late_and_nothing_is_nothing() {
-        let mut g = Gaps::new(Duration::from_millis(100));
+    fn a_gap_of_exactly_the_threshold_is_not_late() {
+        let mut g = Delayed::new(Duration::from_millis(100));
         assert_eq!(g.received, 0);
         g.arrived(at(0), 0, true);
         g.arrived(at(100), 1, true);
@@ -94,7 +94,7 @@ mod tests {
                 }
             }
             packets.sort_unstable();
-            let mut g = Gaps::new(Duration::from_millis(100));
+            let mut g = Delayed::new(Duration::from_millis(100));
             let mut table: BTreeMap<u64, u64> = BTreeMap::new();
             let mut late = 0;
             for &(ms, number) in &packets {
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded() {
-        let mut g = Gaps::new(Duration::from_millis(1));
+        let mut g = Delayed::new(Duration::from_millis(1));
         for number in (0..100_000).step_by(2).chain(1_000_000..1_010_000) {
             g.arrived(at(number), number, true);
             assert!(g.times.len() as u64 <= WINDOW);
