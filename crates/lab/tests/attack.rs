@@ -148,7 +148,8 @@ fn a_search_that_was_stopped_continues_to_the_same_end() {
     let journal = broken.folder().join("journal.jsonl");
     let lines = file(&broken, "journal.jsonl");
     assert!((12..=15).contains(&lines.lines().count()), "{lines}");
-    fs::write(&journal, [lines.as_bytes(), b"{\"case\":{\"neighbours\":\"user:\xc3"].concat()).expect("writable");
+    fs::write(&journal, [lines.as_bytes(), b"{\"case\":{\"neighbours\":\"user:\xc3"].concat())
+        .expect("writable");
     found(&broken);
     for name in ["worst.toml", "report.json"] {
         assert_eq!(file(&broken, name), file(&whole, name));

@@ -162,7 +162,12 @@ fn ended(s: &Stream<'_>, duration: f64) -> Value {
 
 /// Totals of a stream: bytes acknowledged and segments retransmitted over its duration in seconds.
 #[must_use]
-pub fn stream_ended(socket: u32, intervals: &[[f64; 5]], (bytes, retransmits): (u64, u64), duration: f64) -> Value {
+pub fn stream_ended(
+    socket: u32,
+    intervals: &[[f64; 5]],
+    (bytes, retransmits): (u64, u64),
+    duration: f64,
+) -> Value {
     let rate = per_second(bytes as f64, duration);
     let rtts: Vec<f64> = intervals.iter().map(|row| row[4]).filter(|rtt| *rtt > 0.0).collect();
     let most = |i: usize| intervals.iter().map(|row| row[i]).fold(0.0, f64::max);
