@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from peers import plan
 
-# Student's t for a two-sided 95 % interval, by degrees of freedom; beyond the table the last one,
-# which is wider
+# Student's t for a two-sided 95 % interval, by degrees of freedom; beyond the table the last one, which is wider
 # than needed.
 T95 = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
