@@ -7,10 +7,10 @@
 
 Twenty flows share the GEO channel of scenarios/ns2-geo-sack.toml, at two loss rates. As in `instructions.py`,
 each runs for two durations under callgrind, so that start-up does not count. Two costs are given: per
-*delivered* segment, which charges a control for its retransmissions, its probes and the time that it leaves the
-channel empty, and per *sent* packet of data or probe, which is closer to what its code costs. The bound is on the
-first: 1.5 times `sack`, and 2 times for those that keep a model of the path or a history of acknowledgements
-(BBR, ABSE).
+*delivered* segment, which charges a control for its retransmissions, its probes and the time that it leaves
+the channel empty, and per *sent* packet of data or probe, which is closer to what its code costs. The bound
+is on the first: 1.5 times `sack`, and 2 times for those that keep a model of the path or a history of
+acknowledgements (BBR, ABSE).
 """
 
 import argparse

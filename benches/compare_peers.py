@@ -6,9 +6,9 @@
     python3 benches/compare_peers.py --quick        # two loss rates, three seeds: some minutes
     python3 benches/compare_peers.py --docs         # also renews the tables in docs/peers.md
 
-Finished runs are kept (--cache); after Ctrl-C the same command goes on. Exit status 0: all is well; 1: NewReno or
-SACK differ from ns-2 by more than 5 % at a loss of 5e-3 or more; 2: a peer or the program is missing, or a run
-failed; 130: stopped.
+Finished runs are kept (--cache); after Ctrl-C the same command goes on. Exit status 0: all is well; 1:
+NewReno or SACK differ from ns-2 by more than 5 % at a loss of 5e-3 or more; 2: a peer or the program is
+missing, or a run failed; 130: stopped.
 """
 
 import argparse

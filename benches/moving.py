@@ -6,10 +6,10 @@
     python3 benches/moving.py --check      # exit status 1 if a moving link costs more than it may
     python3 benches/moving.py --json FILE
 
-Twenty greedy flows share one link in low orbits. For a link that moves, the simulator searches satellites every
-second, computes the delay ten times a second, and needs an event for each packet that waits, since its departure
-is not known in advance; for a link with a constant delay it is. As in `instructions.py`, each runs for two
-durations under callgrind, so that start-up does not count. Packets are those of data that were sent.
+Twenty greedy flows share one link in low orbits. For a link that moves, the simulator searches satellites
+every second, computes the delay ten times a second, and needs an event for each packet that waits, since its
+departure is not known in advance; for a link with a constant delay it is. As in `instructions.py`, each runs
+for two durations under callgrind, so that start-up does not count. Packets are those of data that were sent.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""What benchmarks of instructions per packet share: their options, how cells run and are counted, the output."""
+"""What benchmarks of instructions per packet share: options, how cells run and are counted, the output."""
 
 import argparse
 import json
@@ -23,7 +23,7 @@ def options(about):
 def per_packet(name, command, short, long):
     """Instructions per packet of data that is sent between `short` and `long` seconds.
 
-    `command` makes the command line of a run of so many seconds. The difference of two runs leaves start-up out.
+    `command` makes the command line of a run of so many seconds. The difference of two excludes start-up.
     """
     points = []
     for duration in (short, long):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Licences and sources of everything that Cargo builds, against deny.toml: python3 tools/licenses.py
 
-It applies the same lists as `cargo deny check licenses sources`, with nothing but Cargo and Python. The other checks
-of cargo-deny (advisories, several versions of a crate) are left out.
+It applies the same lists as `cargo deny check licenses sources`, with nothing but Cargo and Python. The other
+checks of cargo-deny (advisories, several versions of a crate) are left out.
 """
 
 import json

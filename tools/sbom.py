@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What is inside the program, as a CycloneDX document: make sbom
 
-Components, licences, hashes and dependencies come from Cargo, for the platform at hand, without what only tests
-need. The CycloneDX library writes the document and validates it against the schema of the format.
+Components, licences, hashes and dependencies come from Cargo, for the platform at hand, without what only
+tests need. The CycloneDX library writes the document and validates it against the schema of the format.
 """
 
 import json

@@ -19,7 +19,7 @@ TESTS = re.compile(r"/tests?(/|\.rs$)|/(benches|examples)/")
 
 
 def crates_at(revision):
-    """For each crate its dependencies, the lines of its code and of its tests, and the number of its files of code."""
+    """Of each crate the dependencies, the lines of its code and its tests, and the number of code files."""
     packed = subprocess.run(
         ["git", "archive", revision, "crates"], cwd=ROOT, capture_output=True, check=True
     ).stdout
