@@ -1,4 +1,4 @@
-# Targets: demo · reproduce · reproduce-quick · test · wasm · lab · test-lab · bench · bench-wire · bench-gateway · soak · soak-gateway · fuzz · conformance · bench-python · docs · site · lint · licenses · sbom · dist · deb · test-dist · lock · clean. What they need: Rust, Python 3.11+, a C compiler.
+# make help lists the targets. They need Rust, Python 3.11 or newer, and a C compiler.
 # The Python parts live in .venv, from lock files with hashes; nothing outside this folder is changed.
 
 PYTHON ?= python3
@@ -169,12 +169,11 @@ fuzz:
 	cd fuzz && target/$(FUZZ_HOST)/release/$(firstword $(FUZZ)) -artifact_prefix=artifacts/ -timeout=10 \
 	  target/corpus/$(firstword $(FUZZ)) corpus/$(firstword $(FUZZ)) $(wordlist 2,$(words $(FUZZ)),$(FUZZ))
 
-# Needs the Python package: make test-python, or make demo, builds it.
 bench-python: $(VENV)/.build
 	$(install)
 	$(BIN)/python benches/python_control.py
 
-# Resumes after Ctrl-C; needs ns2 and libns3-dev (Debian, Ubuntu). E.g. make peers PEERS="--jobs 2".
+# Resumes after Ctrl-C; needs ns2, libns3-dev, g++ and pkg-config (Debian, Ubuntu). E.g. make peers PEERS="--jobs 2".
 peers: $(VENV)/.dev
 	$(install)
 	$(BIN)/python -m pytest -rs -m peers

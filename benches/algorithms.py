@@ -5,12 +5,12 @@
     python3 benches/algorithms.py              # exit status 1 if a control costs more than it may
     python3 benches/algorithms.py --json FILE
 
-Twenty flows share the GEO channel of the foundation's benchmark, at two loss rates. As in
-`instructions.py`, each runs for two durations under callgrind, so that start-up does not count. Two
-costs are given: per *delivered* segment, which charges a control for its retransmissions, its
-probes and the time that it leaves the channel empty, and per *sent* packet of data or probe, which is
-closer to what its code costs. The bound is on the first: 1.5 times `sack`, and 2 times for those that
-keep a model of the path or a history of acknowledgements (BBR, ABSE).
+Twenty flows share the GEO channel of scenarios/ns2-geo-sack.toml, at two loss rates. As in `instructions.py`,
+each runs for two durations under callgrind, so that start-up does not count. Two costs are given: per
+*delivered* segment, which charges a control for its retransmissions, its probes and the time that it leaves
+the channel empty, and per *sent* packet of data or probe, which is closer to what its code costs. The bound
+is on the first: 1.5 times `sack`, and 2 times for those that keep a model of the path or a history of
+acknowledgements (BBR, ABSE).
 """
 
 import argparse
@@ -35,7 +35,7 @@ SHORT, LONG = 22, 55
 LOSSES = (1e-3, 1e-2)
 BOUND, WIDE_BOUND = 1.5, 2.0
 WIDE = {"bbr", "bbr3", "westwood-abse"}
-# The scenario's queue knows no priorities; these want one that does.
+# These controls need a queue with priorities; that of the scenario has none.
 PRIORITY = {"peach", "peach-plus", "fast-start"}
 
 

@@ -166,7 +166,7 @@ def per_segment_ns(job):
 
 
 def running_ns(measured, name):
-    """The same without what a run of next to no length costs."""
+    """The same without the start-up cost, which is that of a run of next to no length."""
     job, startup = measured[name], measured[f"{name}-startup"]
     return 1e9 * (job["cpu_s"] - startup["cpu_s"]) / job["segments"]
 

@@ -7,10 +7,8 @@
     python3 benches/compare_peers.py --docs         # also renews the tables in docs/peers.md
 
 Finished runs are kept (--cache); after Ctrl-C the same command goes on. Exit status 0: all is well; 1:
-NewReno or SACK
-differ from ns-2 by more than 5 % at a loss of 5e-3 or more; 2: a peer or the program is missing, or a
-run failed;
-130: stopped.
+NewReno or SACK differ from ns-2 by more than 5 % at a loss of 5e-3 or more; 2: a peer or the program is
+missing, or a run failed; 130: stopped.
 """
 
 import argparse
@@ -76,7 +74,7 @@ def run_all(simulators, runs, finished, jobs):
 
 
 def jobs_of(args, peers):
-    """What to run: [(pair, losses)] of the comparison and of the experiments that take causes away."""
+    """What to run: [(pair, losses)] of the comparison, and of the experiments that each take a cause away."""
 
     def wanted(pairs):
         return [

@@ -6,11 +6,10 @@
     python3 benches/moving.py --check      # exit status 1 if a moving link costs more than it may
     python3 benches/moving.py --json FILE
 
-Twenty greedy flows share one link in low orbits. A link that moves has its satellites looked for each
-second, its delay computed ten times a second, and an event for each packet that waits, since nobody
-knows yet how long it will take; one that stays foresees departures. As in `instructions.py`, each runs
-for two durations under callgrind, so that start-up does not count, and a packet is one of data that was
-sent.
+Twenty greedy flows share one link in low orbits. For a link that moves, the simulator searches satellites
+every second, computes the delay ten times a second, and needs an event for each packet that waits, since its
+departure is not known in advance; for a link with a constant delay it is. As in `instructions.py`, each runs
+for two durations under callgrind, so that start-up does not count. Packets are those of data that were sent.
 """
 
 import sys

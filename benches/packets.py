@@ -1,4 +1,4 @@
-"""What benchmarks of instructions per packet share: how packets are counted, how cells run, how it ends."""
+"""What benchmarks of instructions per packet share: options, how cells run and are counted, the output."""
 
 import argparse
 import json
@@ -10,9 +10,9 @@ from instructions import count
 from skyhaul_cli import DEFAULT_BINARY, Unusable, require_skyhaul
 
 
-def options(words):
-    """The options of the command line; `words` is what the benchmark says of itself."""
-    parser = argparse.ArgumentParser(description=words.splitlines()[0])
+def options(about):
+    """The options of the command line; `about` is the docstring of the benchmark."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("--skyhaul", type=Path, default=DEFAULT_BINARY, help="the skyhaul program")
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a bound is missed")
@@ -23,7 +23,7 @@ def options(words):
 def per_packet(name, command, short, long):
     """Instructions per packet of data that is sent between `short` and `long` seconds.
 
-    `command` makes the command line of a run of so many seconds. What both runs begin with does not count.
+    `command` makes the command line of a run of so many seconds. The difference of two excludes start-up.
     """
     points = []
     for duration in (short, long):
@@ -36,7 +36,7 @@ def per_packet(name, command, short, long):
 
 
 def measured(args, cells, measure):
-    """What `measure` finds for each cell; several at a time."""
+    """{cell: what `measure` gives for it}; several cells are measured at a time."""
     if shutil.which("valgrind") is None:
         raise Unusable("valgrind is not installed; on Debian and Ubuntu: apt-get install valgrind")
     require_skyhaul(args.skyhaul)

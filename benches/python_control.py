@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a control in Python costs per delivered segment, against the built-in SACK in the same process.
+"""The cost of a control in Python per delivered segment, against the built-in SACK in the same process.
 
     make bench-python
 
@@ -62,7 +62,7 @@ CONTROLS = {"nothing overridden": sh.Control, "simple": Simple, "on_ack": EveryA
 
 
 def measure(cc, duration):
-    """(CPU seconds, delivered segments, digest) of one run."""
+    """(CPU seconds, delivered segments, measurements of the flows) of one run."""
     changes = {"duration": f"{duration} s", "flows.bulk.cc": cc, "flows.bulk.count": 20, "record.series": []}
     controls = {name.replace(" ", "-"): cls for name, cls in CONTROLS.items()}
     before = time.process_time()

@@ -1,4 +1,4 @@
-"""How the bench scripts talk to the skyhaul program. THE ONE PLACE that knows
+"""How the bench scripts call the skyhaul program. This file alone knows
 
   - the scenario file,
   - the names of the settings in it (for --set key=value) and how their values are written,
@@ -47,7 +47,7 @@ def segments(flow):
 
 
 def delivered_segments(result):
-    """Segments acknowledged in order, over all flows, from the parsed JSON of one run."""
+    """The same over all flows, from the parsed JSON of one run."""
     return sum(segments(flow) for flow in result["flows"])
 
 
@@ -88,8 +88,8 @@ def run_child(command, *, memory=False):
         out.seek(0)
         err.seek(0)
         if child.returncode != 0:
-            said = err.read().strip()[-2000:]
-            raise Unusable(f"exit status {child.returncode} from: {' '.join(command)}\n{said}")
+            output = err.read().strip()[-2000:]
+            raise Unusable(f"exit status {child.returncode} from: {' '.join(command)}\n{output}")
         kib = int(peak.read().split()[-1]) if memory else None
         return Child(out.read(), usage.ru_utime + usage.ru_stime, kib)
 
@@ -131,6 +131,6 @@ def parse_delivered(stdout):
 
 
 def exit_unusable(error):
-    """Says what is missing; the exit status for it."""
+    """Prints what is missing; returns the exit status for it."""
     print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
     return 2

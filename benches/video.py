@@ -6,16 +6,15 @@
     python3 benches/video.py --check      # exit status 1 if video costs more than it may
     python3 benches/video.py --json FILE
 
-Twenty flows of SACK share the GEO channel of the benchmark of instructions: greedy, or each with a film of
-320 kbit/s and its viewer, which watches every packet. As in `instructions.py`, each runs for two durations
-under callgrind, so that start-up does not count. A packet is one of data that was sent: a film's frames
-end in short packets, so that delivered bytes would say something else. Datagrams are shown beside them,
-held against greedy ones that keep to a rate.
+Twenty flows of SACK share the GEO channel of `instructions.py`: greedy, or each with a film of 320 kbit/s and
+its viewer, which watches every packet. As in `instructions.py`, each runs for two durations under callgrind,
+so that start-up does not count. Packets are those of data that were sent: a film's frames end in short
+packets, so the cost of a delivered byte is another quantity. Films over TFRC are compared with greedy flows
+over TFRC.
 
-What is of video, and what of any sender that its application limits, a second ratio tells: against frames
-of constant size, which end in short packets as a film's do, of which each has its own acknowledgement, and
-which nobody watches. Bulk data in packets as short as a film's are on average is shown beside them; every
-cell over TCP acknowledges each packet.
+A second ratio separates the cost of video from that of any sender limited by its application: it is against
+frames of constant size, which end in short packets as a film's do, and which nobody watches. Bulk data in
+packets of a film's mean length is shown, too. Every cell over TCP acknowledges each packet.
 """
 
 import sys

@@ -31,7 +31,7 @@ install -Dm 644 packaging/logrotate/skyhaul "$root/etc/logrotate.d/skyhaul"
 install -Dm 644 packaging/gateway.toml "$root/usr/share/doc/skyhaul/examples/gateway.toml"
 mkdir -p "$root/DEBIAN" "$root/etc/skyhaul"
 find "$root/etc" -type f -printf '/etc/%P\n' | sort >"$root/DEBIAN/conffiles"
-# With a root of a file system elsewhere (dpkg --root) no service of this machine is meant.
+# With dpkg --root the package goes to another file system: the services of this machine stay as they are.
 cat >"$root/DEBIAN/postinst" <<'SCRIPT'
 #!/bin/sh
 set -e

@@ -2,8 +2,8 @@
 # Runs the unit of a gateway under a systemd of its own: packaging/test-unit.sh PROGRAM|PACKAGE.deb
 #
 # systemd is process 1 of new namespaces (processes, mounts, network, names, cgroups). Its root is this machine's file system under
-# a layer in memory, so nothing here is changed. A client and a server in namespaces of their own are beside it. With a package, dpkg
-# installs and removes it there. It needs root, and is skipped with a message where something is missing.
+# a layer in memory, so nothing here is changed. A client and a server have network namespaces of their own. A package is
+# installed and removed there with dpkg. The test needs root, and is skipped with a message where something is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 what="$(realpath "$1")"
@@ -23,7 +23,7 @@ mkdir "$group" 2>/dev/null || skip "$groups is read-only"
 work="$(mktemp -d)"
 cleanup() {
   local status=$?
-  [ $status = 0 ] || [ ! -e "$work/said" ] || cat "$work/said" >&2
+  [ $status = 0 ] || [ ! -e "$work/log" ] || cat "$work/log" >&2
   echo 1 >"$group/cgroup.kill" 2>/dev/null || true
   # The kernel takes a moment to empty the groups.
   for _ in $(seq 50); do
@@ -68,21 +68,21 @@ exec unshare --cgroup sh "$@"
 ENTER
 mkdir "$work/layer"
 unshare --pid --mount --net --uts --ipc --fork --kill-child --propagation private \
-  sh "$work/enter" "$group" "$work/begin" "$work/layer" "$systemd" </dev/null >"$work/said" 2>&1 &
+  sh "$work/enter" "$group" "$work/begin" "$work/layer" "$systemd" </dev/null >"$work/log" 2>&1 &
 started=$!
-one=""
+init=""
 for _ in $(seq 100); do
-  one="$(cat "/proc/$started/task/$started/children" 2>/dev/null || true)"
-  one="${one%% *}"
-  [ -n "$one" ] && [ "$(cat "/proc/$one/comm" 2>/dev/null || true)" = systemd ] && break
+  init="$(cat "/proc/$started/task/$started/children" 2>/dev/null || true)"
+  init="${init%% *}"
+  [ -n "$init" ] && [ "$(cat "/proc/$init/comm" 2>/dev/null || true)" = systemd ] && break
   kill -0 "$started" 2>/dev/null || break
   sleep 0.1
 done
-if [ "$(cat "/proc/$one/comm" 2>/dev/null || true)" != systemd ]; then
-  skip "this machine does not let systemd run in namespaces: $(tail -1 "$work/said")"
+if [ "$(cat "/proc/$init/comm" 2>/dev/null || true)" != systemd ]; then
+  skip "this machine does not let systemd run in namespaces: $(tail -1 "$work/log")"
 fi
 
-inside() { nsenter -t "$one" -a -- env -i HOME=/root LC_ALL=C PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
+inside() { nsenter -t "$init" -a -- env -i HOME=/root LC_ALL=C PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
 unit=skyhaul-gateway@near
 fail() {
   echo "test-unit: $1" >&2
@@ -90,10 +90,10 @@ fail() {
   inside journalctl --no-pager -n 30 >&2 || true
   exit 1
 }
-told() { inside systemctl show -P "$1" "$unit"; }
+property() { inside systemctl show -P "$1" "$unit"; }
 is() { [ "$2" = "$3" ] || fail "$1: $2 instead of $3"; }
 # Waits for a condition for a minute.
-until_() { # message, command
+wait_for() { # message, command
   local message=$1
   shift
   for _ in $(seq 600); do
@@ -106,7 +106,7 @@ passed() { echo "test-unit: $1"; }
 # The journal may write a line a moment after its program has ended. The whole output is read: with pipefail, grep -q would end
 # journalctl by SIGPIPE and turn a line that is there into a failure.
 journal_has() { inside journalctl --no-pager -u "$unit" | grep -ic -- "$1" >/dev/null; }
-until_ "systemd does not start" inside systemctl is-active ours.target
+wait_for "systemd does not start" inside systemctl is-active ours.target
 
 # client 10.1.0.2 - lan0 | this router | sat0 - server 10.9.0.2
 inside sh -eu -c '
@@ -151,10 +151,10 @@ with socket.create_connection(("10.9.0.2", 7000), 20) as s, s.makefile("rwb") as
     say(b"two\n")
 PYTHON
 inside sh -c 'cat >/tmp/echo.py' <"$work/echo.py"
-nsenter -t "$one" -a -- ip netns exec server python3 /tmp/echo.py serve </dev/null >/dev/null 2>&1 &
+nsenter -t "$init" -a -- ip netns exec server python3 /tmp/echo.py serve </dev/null >/dev/null 2>&1 &
 connect() { inside ip netns exec client python3 /tmp/echo.py once; }
-until_ "the server does not answer" connect
-# A line of a table of settings, rules and routes: what there was before the first start.
+wait_for "the server does not answer" connect
+# The tables, rules, routes, interfaces and settings that a gateway changes.
 traces() { inside sh -c 'nft list tables; ip rule; ip -6 rule; ip route show table all | grep 2132; ip -br link | grep sky-
   cat /proc/sys/net/ipv4/tcp_early_demux /proc/sys/net/ipv4/tcp_reflect_tos; ls /run/skyhaul' 2>/dev/null || true; }
 gateway() { inside skyhaul gateway "$@"; }
@@ -166,7 +166,7 @@ print(s['counts'].get('$1', s.get('$1')))"; }
 
 # Installed, but not enabled.
 case "$what" in
-  *.deb) nsenter -t "$one" -m -- sh -c 'cat >/tmp/it.deb' <"$what" && inside dpkg -i /tmp/it.deb >/dev/null ;;
+  *.deb) nsenter -t "$init" -m -- sh -c 'cat >/tmp/it.deb' <"$what" && inside dpkg -i /tmp/it.deb >/dev/null ;;
   *)
     inside sh -c 'rm -f /usr/bin/skyhaul; cat >/usr/bin/skyhaul; chmod 755 /usr/bin/skyhaul' <"$what"
     inside sh -c 'mkdir -p /etc/skyhaul; cat >/lib/systemd/system/skyhaul-gateway@.service' <"packaging/systemd/skyhaul-gateway@.service"
@@ -191,12 +191,12 @@ before="$(traces)"
 
 # A start returns when the gateway is ready, and not before.
 inside systemctl start "$unit" || fail "it does not start"
-first="$(told MainPID)"
+first="$(property MainPID)"
 is "the first connection is split" "$(connect && count from-hosts)" 1
-is "Type" "$(told Type)" notify
-is "ActiveState" "$(told ActiveState)" active
-state_in_words() { told StatusText | grep -c connections >/dev/null; }
-until_ "its state in words is not told" state_in_words
+is "Type" "$(property Type)" notify
+is "ActiveState" "$(property ActiveState)" active
+state_in_words() { property StatusText | grep -c connections >/dev/null; }
+wait_for "systemd shows no status text" state_in_words
 passed "starts: ready when systemd says so; a connection is split"
 
 # Capabilities as written: CAP_NET_BIND_SERVICE (10) and CAP_NET_ADMIN (12).
@@ -213,16 +213,16 @@ in_unit grep -q hidepid=invisible /proc/mounts || fail "it sees the processes of
 passed "holds two capabilities, no new privileges, filtered system calls, a read-only file system"
 
 # A reload keeps the process and its connections; a bad file changes nothing and is an error.
-nsenter -t "$one" -a -- ip netns exec client python3 /tmp/echo.py hold </dev/null >"$work/hold" 2>&1 &
+nsenter -t "$init" -a -- ip netns exec client python3 /tmp/echo.py hold </dev/null >"$work/hold" 2>&1 &
 hold=$!
-until_ "the connection does not open" inside test -e /tmp/held
+wait_for "the connection does not open" inside test -e /tmp/held
 inside sh -c 'printf "[split]\nexclude-ports = [22]\n" >>/etc/skyhaul/near.toml'
 inside systemctl reload "$unit" || fail "the reload fails"
 inside sh -c 'echo "nonsense = 1" >>/etc/skyhaul/near.toml'
 ! inside systemctl reload "$unit" 2>/dev/null || fail "a reload of a bad file succeeds"
 inside sed -i '$d' /etc/skyhaul/near.toml
-is "after a bad reload, ActiveState" "$(told ActiveState)" active
-is "after two reloads, MainPID" "$(told MainPID)" "$first"
+is "after a bad reload, ActiveState" "$(property ActiveState)" active
+is "after two reloads, MainPID" "$(property MainPID)" "$first"
 inside rm /tmp/held
 wait "$hold" || fail "a reload cut a connection: $(tail -1 "$work/hold")"
 passed "reloads: the process and an open connection stay; a bad file is refused"
@@ -230,11 +230,11 @@ passed "reloads: the process and an open connection stay; a bad file is refused"
 # A halted gateway is killed by the watchdog, its rules go, and another one starts.
 inside kill -STOP "$first"
 is "the table is there while it is halted" "$(inside nft list tables | grep -c skyhaul_near)" 1
-restarted() { [ "$(told NRestarts)" = "$1" ] && [ "$(told ActiveState)" = active ]; }
-until_ "the watchdog does not restart it" restarted 1
-second="$(told MainPID)"
+restarted() { [ "$(property NRestarts)" = "$1" ] && [ "$(property ActiveState)" = active ]; }
+wait_for "the watchdog does not restart it" restarted 1
+second="$(property MainPID)"
 [ "$second" != "$first" ] || fail "the watchdog has not replaced the process"
-until_ "the journal says nothing of the watchdog" journal_has "watchdog timeout"
+wait_for "the journal says nothing of the watchdog" journal_has "watchdog timeout"
 is "after the watchdog, a connection is split" "$(connect && count from-hosts)" 1
 passed "watchdog: a halted gateway is killed and started again"
 
@@ -242,8 +242,8 @@ passed "watchdog: a halted gateway is killed and started again"
 inside sed -i 's/^rate = .*/# &/; s/^\[limits\]$/&\nthreads = 2/' /etc/skyhaul/near.toml
 inside systemctl reset-failed "$unit"
 inside systemctl restart "$unit"
-before_halt="$(told NRestarts)"
-second="$(told MainPID)"
+before_halt="$(property NRestarts)"
+second="$(property MainPID)"
 cat >"$work/halt.py" <<'PYTHON'
 import ctypes, os, sys
 SEIZE, INTERRUPT, ANY = 0x4206, 0x4207, 0x40000000
@@ -260,12 +260,12 @@ try:
 except ChildProcessError:
     pass
 PYTHON
-nsenter -t "$one" -a -- python3 - "$second" <"$work/halt.py" >"$work/halt" 2>&1 &
+nsenter -t "$init" -a -- python3 - "$second" <"$work/halt.py" >"$work/halt" 2>&1 &
 halt=$!
 for _ in $(seq 100); do grep -q halted "$work/halt" && break; kill -0 "$halt" 2>/dev/null || break; sleep 0.1; done
 if grep -q halted "$work/halt"; then
-  until_ "the watchdog does not restart a gateway of which one thread stands still" restarted "$((before_halt + 1))"
-  [ "$(told MainPID)" != "$second" ] || fail "the watchdog has not replaced the process with the halted thread"
+  wait_for "the watchdog does not restart a gateway of which one thread stands still" restarted "$((before_halt + 1))"
+  [ "$(property MainPID)" != "$second" ] || fail "the watchdog has not replaced the process with the halted thread"
   wait "$halt"
   passed "watchdog: a gateway of which one thread stands still is killed and started again"
 else
@@ -275,21 +275,21 @@ fi
 inside sed -i 's/^# rate/rate/; /^threads = 2$/d' /etc/skyhaul/near.toml
 inside systemctl reset-failed "$unit"
 inside systemctl restart "$unit"
-restarts="$(told NRestarts)"
-second="$(told MainPID)"
+restarts="$(property NRestarts)"
+second="$(property MainPID)"
 
 # The same after SIGKILL. New connections pass meanwhile. A connection that the gateway accepts before it is gone is reset with it.
 inside kill -KILL "$second"
 gone() { ! inside kill -0 "$1"; }
-until_ "SIGKILL does not end it" gone "$second"
+wait_for "SIGKILL does not end it" gone "$second"
 connect || fail "no connection passes while it restarts"
-until_ "it is not restarted after SIGKILL" restarted "$((restarts + 1))"
+wait_for "it is not restarted after SIGKILL" restarted "$((restarts + 1))"
 is "after SIGKILL, a connection is split" "$(connect && count from-hosts)" 1
 passed "restarts after SIGKILL; connections pass meanwhile"
 
 # Stopped in order: an open connection has its time to end, and nothing is left.
 inside systemctl stop "$unit"
-is "after stop, Result" "$(told Result)" success
+is "after stop, Result" "$(property Result)" success
 is "after stop, what is left" "$(traces)" "$before"
 connect || fail "no connection passes after it was stopped"
 inside grep -q '"event":"flow"' /var/log/skyhaul/near.jsonl || fail "its log has no connection"
@@ -299,16 +299,16 @@ passed "stops: rules, routes, interface and settings are as before"
 inside sh -c "mkdir -p /run/systemd/system/$unit.service.d
 printf '[Service]\nRestart=no\n' >/run/systemd/system/$unit.service.d/once.conf"
 inside systemctl daemon-reload
-failed() { [ "$(told ActiveState)" = failed ]; }
+failed() { [ "$(property ActiveState)" = failed ]; }
 inside systemctl start "$unit"
-inside kill -KILL "$(told MainPID)"
-until_ "it does not fail" failed
+inside kill -KILL "$(property MainPID)"
+wait_for "it does not fail" failed
 is "after SIGKILL, what is left" "$(traces)" "$before"
 inside sed -i '1i on-failure = "block"' /etc/skyhaul/near.toml
 inside systemctl reset-failed "$unit"
 inside systemctl start "$unit"
-inside kill -KILL "$(told MainPID)"
-until_ "it does not fail" failed
+inside kill -KILL "$(property MainPID)"
+wait_for "it does not fail" failed
 is "blocked after SIGKILL" "$(inside nft list tables | grep -c skyhaul_near)" 1
 gateway clean near >/dev/null
 is "after clean, what is left" "$(traces)" "$before"
@@ -318,7 +318,7 @@ passed "SIGKILL without a restart: cleaned, or blocked if the file says so"
 inside sed -i '1d; s/sat0/sat9/' /etc/skyhaul/near.toml
 inside systemctl reset-failed "$unit"
 ! inside systemctl start "$unit" 2>/dev/null || fail "it starts without its interface"
-until_ "the journal does not name the interface" journal_has sat9
+wait_for "the journal does not name the interface" journal_has sat9
 is "after a failed start, what is left" "$(traces)" "$before"
 inside sed -i 's/sat9/sat0/' /etc/skyhaul/near.toml
 passed "a start that fails says why and leaves nothing"
@@ -327,7 +327,7 @@ passed "a start that fails says why and leaves nothing"
 inside sh -c "printf '[evidence]\nmode = \"shadow\"\n' >>/etc/skyhaul/near.toml"
 inside systemctl reset-failed "$unit"
 ! inside systemctl start "$unit" 2>/dev/null || fail "evidence works without CAP_NET_RAW"
-until_ "the journal does not name CAP_NET_RAW" journal_has CAP_NET_RAW
+wait_for "the journal does not name CAP_NET_RAW" journal_has CAP_NET_RAW
 inside sh -c "sed -n '/^\[Service\]$/,/^\`\`\`/p' >/run/systemd/system/$unit.service.d/evidence.conf
 sed -i '/\`\`\`/d' /run/systemd/system/$unit.service.d/evidence.conf" <docs/gateway.md
 inside systemctl daemon-reload
@@ -341,7 +341,7 @@ passed "evidence: refused without CAP_NET_RAW, works with the drop-in"
 # Removing the package stops it.
 if [ "${what%.deb}" != "$what" ]; then
   inside dpkg -r skyhaul >/dev/null
-  is "after removal, ActiveState" "$(told ActiveState)" inactive
+  is "after removal, ActiveState" "$(property ActiveState)" inactive
   inside test ! -e /usr/bin/skyhaul
   passed "removing the package stops the gateway"
 else

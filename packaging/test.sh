@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs each package of dist/ into something empty and runs the demo there: make test-dist
 #
-# The root of a file system in which nothing but the package is shows what a machine would have to provide. It needs
-# root, or the right to make a user namespace.
+# A file system that holds nothing but the package shows what a machine would have to provide. It needs root, or the
+# right to make a user namespace.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 here="$PWD"
@@ -39,10 +39,10 @@ unit() { # root
   cp -r /usr/lib/systemd/system "$tree/usr/lib/systemd/"
   cp "$root"/usr/lib/systemd/system/*.service "$tree/usr/lib/systemd/system/"
   install -m 755 /dev/null "$tree/usr/bin/skyhaul"
-  local said
-  said="$(systemd-analyze verify --man=no --root="$tree" "$name" 2>&1 | grep -F skyhaul || true)"
-  [ -z "$said" ] || { echo "test-dist: unit: $said" >&2; exit 1; }
-  # 10 is no protection at all. 30 stands for 3.0.
+  local faults
+  faults="$(systemd-analyze verify --man=no --root="$tree" "$name" 2>&1 | grep -F skyhaul || true)"
+  [ -z "$faults" ] || { echo "test-dist: unit: $faults" >&2; exit 1; }
+  # systemd-analyze rates exposure from 0 to 10, which is no protection at all; a threshold of 30 is 3.0.
   systemd-analyze security --offline=true --threshold=30 --root="$tree" "$name" >/dev/null 2>&1 ||
     { echo "test-dist: unit: systemd-analyze security rates it above 3.0" >&2; exit 1; }
   passed "unit: systemd-analyze finds no fault"
@@ -106,7 +106,7 @@ for file in dist/skyhaul_"$version"_*.deb; do
   root="$work/deb"
   mkdir -p "$root/var/lib/dpkg/info" "$root/var/lib/dpkg/updates"
   touch "$root/var/lib/dpkg/status"
-  # Scripts of the package run here, told by DPKG_ROOT that this machine is not meant: there is no shell inside.
+  # There is no shell inside: scripts of the package run outside, where DPKG_ROOT keeps them from this machine's services.
   dpkg_in() { dpkg --root="$root" --log="$work/dpkg.log" --force-not-root --force-script-chrootless "$@"; }
   dpkg_in -i "$file" >/dev/null
   dpkg_in -s skyhaul | grep -c "^Status: install ok installed" >/dev/null

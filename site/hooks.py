@@ -1,11 +1,11 @@
-"""What MkDocs does differently for pages that a script writes."""
+"""A hook of MkDocs for pages that a script writes."""
 
-# Who writes which page: an edit belongs there.
+# Pages, and the scripts that write them.
 WRITTEN = {"gallery.md": "tools/site.py", "scenario-format.md": "tools/scenario_format.py"}
 
 
 def on_page_context(context, page, config, **_):
-    """Leads those who want to edit a page to what writes it."""
+    """Makes the edit link of a page lead to the script that writes it."""
     script = WRITTEN.get(page.file.src_uri)
     if script and config.edit_uri:
         page.edit_url = config.edit_uri.removesuffix("docs/") + script

@@ -18,11 +18,11 @@ all() {
 }
 expect() { # status, words of the output; empty: anything
   status=0
-  said=$(env PATH="$work" PYTHON=python3 CARGO_TARGET_DIR="$work/none" tools/check-needs.sh demo 2>&1) || status=$?
-  lines=$(printf '%s\n' "$said" | wc -l)
-  case $status:$lines:$said in
+  output=$(env PATH="$work" PYTHON=python3 CARGO_TARGET_DIR="$work/none" tools/check-needs.sh demo 2>&1) || status=$?
+  lines=$(printf '%s\n' "$output" | wc -l)
+  case $status:$lines:$output in
     "$1:1:"*"$2"*) ;;
-    *) echo "check-needs: expected status $1 and one line with \"$2\", got $status: $said" >&2; exit 1 ;;
+    *) echo "check-needs: expected status $1 and one line with \"$2\", got $status: $output" >&2; exit 1 ;;
   esac
 }
 all; expect 0 "the first build takes"

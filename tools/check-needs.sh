@@ -1,5 +1,5 @@
 #!/bin/sh
-# Looks for what make demo and make test need, before minutes of building: says in a line each what is missing and how to get it.
+# Looks for what make demo and make test need, before minutes of building: a line for each thing that is missing says how to get it.
 # With PYTHON in the environment that program is the Python. Status 2 if something is missing.
 cd "$(dirname "$0")/.." || exit 2
 PYTHON=${PYTHON:-python3}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the page of the lab into site/lab/dist, and with "test" drives it in a browser. Needs node, npm and a compiler for
-# wasm32; the tests need Chromium (CHROMIUM names it) and the command.
-# The tests are skipped with a message where something of that cannot be had.
+# wasm32; the tests also need Chromium (CHROMIUM names it). Where something is missing, the tests are skipped with a message;
+# with SKYHAUL_REQUIRE=all they fail.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 what=${1:-build}

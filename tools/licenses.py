@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Licences and sources of everything that Cargo builds, against deny.toml: python3 tools/licenses.py
 
-It applies the same lists as `cargo deny check licenses sources`, with nothing but Cargo and Python; what else
-cargo-deny looks for (advisories, several versions of a crate) it leaves to that.
+It applies the same lists as `cargo deny check licenses sources`, with nothing but Cargo and Python. The other
+checks of cargo-deny (advisories, several versions of a crate) are left out.
 """
 
 import json
@@ -18,7 +18,7 @@ REGISTRY = "registry+https://github.com/rust-lang/crates.io-index"
 
 
 def accepted(expression: str, allowed: set[str]) -> bool:
-    """Whether an expression of SPDX can be met by licences that are allowed; in old crates `/` means OR."""
+    """Whether allowed licences satisfy an SPDX expression; in old crates `/` means OR."""
     tokens = re.findall(r"[()]|[^\s()]+", expression.replace("/", " OR "))
     place = 0
 
@@ -86,8 +86,8 @@ def refused(packages: list[dict[str, str | None]], allowed: set[str]) -> Iterato
 def main() -> int:
     allowed = set(tomllib.loads((ROOT / "deny.toml").read_text())["licenses"]["allow"])
     command = ["cargo", "metadata", "--format-version", "1", "--locked"]
-    said = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
-    packages = json.loads(said)["packages"]
+    metadata = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
+    packages = json.loads(metadata)["packages"]
     wrong = list(refused(packages, allowed))
     for line in wrong:
         print(line, file=sys.stderr)

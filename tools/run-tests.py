@@ -4,7 +4,7 @@
     tools/run-tests.py [--jobs N] [WORD ...]
 
 With words, only the programs whose `package::target` contains one of them run.
-What a program prints is shown if it fails.
+The output of a program is shown if it fails.
 """
 
 import argparse
@@ -67,12 +67,12 @@ def main() -> None:
     with concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
         runs = [pool.submit(run, p) for p in programs]
         for each in concurrent.futures.as_completed(runs):
-            name, status, said, seconds = each.result()
-            passed = sum(int(n) for n in re.findall(r"^test result: \w+\. (\d+) passed", said, re.M))
+            name, status, output, seconds = each.result()
+            passed = sum(int(n) for n in re.findall(r"^test result: \w+\. (\d+) passed", output, re.M))
             print(f"{'ok' if status == 0 else 'FAILED'} {name}: {passed} tests, {seconds:.1f} s", flush=True)
             if status:
                 failed.append(name)
-                print(said, flush=True)
+                print(output, flush=True)
     if failed:
         sys.exit(f"run-tests: failed: {', '.join(failed)}")
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What is inside the program, as a CycloneDX document: make sbom
 
-Components, licences, hashes and who needs whom come from Cargo, for the platform at hand; without what only
-tests need. The library of CycloneDX writes the document and holds it against the schema of the format.
+Components, licences, hashes and dependencies come from Cargo, for the platform at hand, without what only
+tests need. The CycloneDX library writes the document and validates it against the schema of the format.
 """
 
 import json
@@ -67,7 +67,7 @@ def main(out: str) -> int:
             hashes=[HashType(alg=HashAlgorithm.SHA_256, content=checksum)] if checksum else [],
         )
     root = next(c for c in components.values() if c.name == PROGRAM)
-    # The same document for the same lock file: its number follows from it.
+    # The serial number follows from the lock file, so that the same lock file gives the same document.
     number = uuid.uuid5(uuid.NAMESPACE_URL, (ROOT / "Cargo.lock").read_text())
     bom = Bom(serial_number=number, components=[c for c in components.values() if c is not root])
     bom.metadata.component = root

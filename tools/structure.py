@@ -18,8 +18,8 @@ BEGIN, END = "<!-- tools/structure.py: begin -->\n", "<!-- end -->\n"
 TESTS = re.compile(r"/tests?(/|\.rs$)|/(benches|examples)/")
 
 
-def house(revision):
-    """Of each crate what it depends on, the lines of its code and of its tests, and its files of code."""
+def crates_at(revision):
+    """Of each crate the dependencies, the lines of its code and its tests, and the number of code files."""
     packed = subprocess.run(
         ["git", "archive", revision, "crates"], cwd=ROOT, capture_output=True, check=True
     ).stdout
@@ -37,8 +37,8 @@ def house(revision):
                 crate["files"] += not test
             elif re.fullmatch(r"crates/\w+/Cargo.toml", file.name):
                 manifest = tomllib.loads(files.extractfile(file).read().decode())
-                of_some = [manifest, *manifest.get("target", {}).values()]
-                names = {n for part in of_some for n in part.get("dependencies", {})}
+                tables = [manifest, *manifest.get("target", {}).values()]
+                names = {n for table in tables for n in table.get("dependencies", {})}
                 crate["uses"] = sorted(n.removeprefix("skyhaul-") for n in names if n.startswith("skyhaul-"))
     return crates
 
@@ -76,7 +76,7 @@ def main():
     revisions = sys.argv[1:] or ["644eaab9", "HEAD"]
     if len(revisions) != 2:
         sys.exit(__doc__.strip())
-    before, after = map(house, revisions)
+    before, after = map(crates_at, revisions)
     parts = []
     edges = [{name: crate["uses"] for name, crate in side.items()} for side in (before, after)]
     if edges[0] == edges[1]:

@@ -29,8 +29,8 @@ def rows(paths: list[str]) -> tuple[dict[tuple[str, str], list[int]], dict[str, 
             for study in paper["studies"]:
                 studies[name, study["name"]] = [study["counts"][c] for c in COUNTS]
             found = [counts[c] for c in COUNTS]
-            aside, units, unanswered = counts["aside"], counts["elsewhere"], counts["open"]
-            folders[name] = [*found, aside, units, unanswered, sum(found) + aside + units + unanswered]
+            others = [counts[c] for c in ("aside", "elsewhere", "open")]
+            folders[name] = [*found, *others, sum(found + others)]
     return studies, folders
 
 

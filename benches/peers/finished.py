@@ -1,8 +1,7 @@
 """Finished runs, one file each, so that an interrupted comparison goes on where it stopped.
 
-The key is the hash of the simulator, its version, the hash of the files that drive it, and all
-parameters: what could
-give another result has another key.
+The key is a hash of the simulator, its version, the hash of the files that drive it, and all parameters:
+whatever could give another result has another key.
 """
 
 import hashlib

@@ -1,11 +1,9 @@
 """What is compared with what: the algorithms, the loss rates, how long and how often.
 
-Both sides simulate 20 greedy flows over the GEO channel of preset:peach-geo: 1300 packets/s of 1000
-bytes (10.4
-Mbit/s), 550 ms, a drop-tail queue of 50 packets, 64 segments of window, independent losses behind the
-queue, flows that
-start at random within one RTT and shake hands. The settings of both sides are written out here, and
-nowhere else.
+Both sides simulate 20 greedy flows over the GEO channel of preset:peach-geo: 1300 packets/s of 1000 bytes
+(10.4 Mbit/s), 550 ms, a drop-tail queue of 50 packets, a window of 64 segments, independent losses behind the
+queue, flows that start at random within one RTT, with a handshake. The settings of both sides are written
+here, and nowhere else.
 """
 
 from dataclasses import dataclass
@@ -32,11 +30,10 @@ ISOLATION_LOSSES = (1e-3, 1e-2, 5e-2)
 # Endpoint of ns-2.35 as it comes: RTOmin 0.2 s, clock of 10 ms, initial window 2, limited transmit.
 NS2_ENDPOINT = "preset = 'ns2-2004'"
 NS2_OPTIONS = (("minrto", 0.2), ("iw", 2), ("limited", 1))
-# ns-3 measures every segment, halves what is in flight, keeps the scoreboard over a timeout and sends
-# up to four SACK
-# blocks; the rest as above, set explicitly there (ns3/geo_bulk.cc). RTOmin is 2 s on both sides: ns-3
-# does not restart
-# the timer with a fast retransmission, whose acknowledgement may come two RTT (1.1 s) after the last one.
+# ns-3 measures every segment, halves what is in flight, keeps the scoreboard over a timeout and sends up to
+# four SACK blocks; the rest as above, set explicitly there (ns3/geo_bulk.cc). RTOmin is 2 s on both sides:
+# ns-3 does not restart the timer with a fast retransmission, whose acknowledgement may come two RTT (1.1 s)
+# after the last one.
 NS3_ENDPOINT = (
     "preset = 'ns2-2004', rtt-source = 'every-ack', halving-base = 'flight-size', "
     "keep-sack-after-rto = true, sack-blocks = 4, rto-min = '2 s'"
@@ -76,7 +73,7 @@ class Pair:
     window: int = 64
     """Segments that may be outstanding."""
     transport: str = ""
-    """`flows.bulk.transport` in Skyhaul; empty for TCP, otherwise `control` and `endpoint` say nothing."""
+    """`flows.bulk.transport` in Skyhaul; empty for TCP. Another one ignores `control` and `endpoint`."""
     queue: str = ""
     """`links.sat.queue` in Skyhaul; empty for the drop-tail queue of the preset."""
     note: str = ""
@@ -240,7 +237,7 @@ class Run:
 
 
 def runs(jobs, seeds, duration):
-    """The runs of both sides for [(pair, losses)], cell after cell; `seeds` tells how many per peer."""
+    """The runs of both sides for [(pair, losses)], cell after cell, with `seeds` seeds per peer."""
     return [
         Run(side, pair, loss, seed, duration)
         for pair, losses in jobs

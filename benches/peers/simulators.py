@@ -80,7 +80,6 @@ class Ns2:
     """ns-2, started with ns2/geo_bulk.tcl."""
 
     name = "ns2"
-    title = "ns-2"
 
     def __init__(self):
         if shutil.which("ns") is None:
@@ -107,7 +106,6 @@ class Ns3:
     """ns-3, started with the program compiled from ns3/geo_bulk.cc."""
 
     name = "ns3"
-    title = "ns-3"
 
     def __init__(self, folder):
         self.package = package_version("libns3-dev")
@@ -157,7 +155,6 @@ class Skyhaul:
     """The program under test."""
 
     name = "skyhaul"
-    title = "Skyhaul"
 
     def __init__(self, binary):
         require_skyhaul(binary)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from peers import plan
 
-# Student's t for a two-sided 95 % interval, by degrees of freedom; beyond the table the last one,
-# which is wider
-# than needed.
+# Student's t for a two-sided 95 % interval, by degrees of freedom; beyond the table the last one, which is
+# wider than needed.
 T95 = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
     2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,

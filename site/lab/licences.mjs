@@ -1,8 +1,8 @@
-// Writes the licences of what is bundled. Called by build.mjs.
+// Called by build.mjs.
 import fs from "node:fs";
 import path from "node:path";
 
-/** Of the packages from which a bundle has taken files. */
+/** Writes the licences of the packages from which a bundle has taken files. */
 export function licences(here, inputs, out) {
   const names = new Set();
   for (const input of inputs) {

@@ -1,8 +1,8 @@
 //! Circles between the files of a crate: files that use each other in a loop.
 //!
-//! What a file uses is read from its `use` lines and from paths in its code, without a compiler: names are followed through
-//! `pub use` to the file that defines them, and a file that only hands names on uses nothing. Tests do not count, methods
-//! on a type count as a use of the type.
+//! What a file uses is read from its `use` lines and from paths in its code, without a compiler. Names are followed through
+//! `pub use` to the file that defines them; a file that only re-exports names uses nothing. Tests do not count, methods on a
+//! type count as a use of the type. A private `use module::*` is not followed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,30 +11,30 @@ use std::path::Path as FilePath;
 /// A path such as `crate::queue::Limit`, from the root of its crate and without `crate`.
 type Path = Vec<String>;
 
-/// A file and what it says.
+/// A source file.
 #[derive(Debug)]
-struct Room {
-    /// Where it is, for messages.
+struct Source {
+    /// Its path, for messages.
     file: String,
     module: Path,
     /// Without comments, tests, and `use` lines.
     code: String,
     /// Names that it brings into scope, and what they stand for; `None` for what is outside the crate.
     names: BTreeMap<String, Option<Path>>,
-    /// Those that it hands on.
-    handed_on: BTreeSet<String>,
-    /// Modules whose every name it hands on.
-    all_of: Vec<Path>,
+    /// Those that it re-exports.
+    re_exported: BTreeSet<String>,
+    /// Modules whose every name it brings into scope or re-exports.
+    globs: Vec<Path>,
 }
 
 /// The files of a crate.
 #[derive(Debug, Default)]
-pub(crate) struct House {
-    rooms: Vec<Room>,
+pub(crate) struct Sources {
+    list: Vec<Source>,
     modules: BTreeMap<Path, usize>,
 }
 
-impl House {
+impl Sources {
     /// Reads the files below `src`.
     ///
     /// # Errors
@@ -52,53 +52,54 @@ impl House {
         let files: Vec<_> =
             files.into_iter().filter(|(module, ..)| !tests.iter().any(|t| module.starts_with(t))).collect();
         let modules = files.iter().enumerate().map(|(i, f)| (f.0.clone(), i)).collect();
-        let mut house = Self { rooms: Vec::new(), modules };
-        house.rooms = files.into_iter().map(|(module, file, text)| house.room(module, file, &text)).collect();
-        house
+        let mut sources = Self { list: Vec::new(), modules };
+        sources.list =
+            files.into_iter().map(|(module, file, text)| sources.source(module, file, &text)).collect();
+        sources
     }
 
-    fn room(&self, module: Path, file: String, text: &str) -> Room {
+    fn source(&self, module: Path, file: String, text: &str) -> Source {
         let code = product(text);
-        let mut room = Room {
+        let mut source = Source {
             file,
             module,
             code: String::new(),
             names: BTreeMap::new(),
-            handed_on: BTreeSet::new(),
-            all_of: Vec::new(),
+            re_exported: BTreeSet::new(),
+            globs: Vec::new(),
         };
         let mut rest = code.as_str();
         while let Some((before, public, tree, after)) = next_use(rest) {
-            room.code.push_str(before);
+            source.code.push_str(before);
             let mut leaves = Vec::new();
             leaves_of(tree, &[], &mut leaves);
             for (path, name) in leaves {
-                let path = self.absolute(&room, &path);
+                let path = self.absolute(&source, &path);
                 if name == "*" {
-                    room.all_of.extend(path);
+                    source.globs.extend(path);
                     continue;
                 }
                 if public {
-                    room.handed_on.insert(name.clone());
+                    source.re_exported.insert(name.clone());
                 }
-                room.names.insert(name, path);
+                source.names.insert(name, path);
             }
             rest = after;
         }
-        room.code.push_str(rest);
-        room
+        source.code.push_str(rest);
+        source
     }
 
     /// A path as it stands in a file, from the root; `None` if it leads out of the crate.
-    fn absolute(&self, room: &Room, path: &[String]) -> Option<Path> {
+    fn absolute(&self, source: &Source, path: &[String]) -> Option<Path> {
         let (first, rest) = path.split_first()?;
         let mut from = match first.as_str() {
             "crate" => Vec::new(),
-            "self" | "super" => room.module.clone(),
-            name => match room.names.get(name) {
+            "self" | "super" => source.module.clone(),
+            name => match source.names.get(name) {
                 Some(known) => known.clone()?,
                 None => {
-                    let child = [room.module.as_slice(), &path[..1]].concat();
+                    let child = [source.module.as_slice(), &path[..1]].concat();
                     return self.modules.contains_key(&child).then(|| [&child, rest].concat());
                 }
             },
@@ -110,21 +111,21 @@ impl House {
         Some(from)
     }
 
-    /// The file that a path leads to: that of its module, or where that only hands the name on, the file behind.
-    fn place(&self, path: &[String], depth: usize) -> Option<usize> {
+    /// The file that a path leads to: that of its module or, where this only re-exports the name, the file that defines it.
+    fn defining_file(&self, path: &[String], depth: usize) -> Option<usize> {
         let known = (0..=path.len()).rev().find_map(|k| Some((k, *self.modules.get(&path[..k])?)));
         let (k, at) = known?;
-        let room = &self.rooms[at];
+        let source = &self.list[at];
         let Some((name, rest)) = path[k..].split_first() else { return Some(at) };
-        if depth < 8 && !defines(&room.code, name) {
-            if let Some(target) = room.names.get(name) {
-                return self.place(&[target.as_ref()?, rest].concat(), depth + 1);
+        if depth < 8 && !defines(&source.code, name) {
+            if let Some(target) = source.names.get(name) {
+                return self.defining_file(&[target.as_ref()?, rest].concat(), depth + 1);
             }
-            for module in &room.all_of {
+            for module in &source.globs {
                 let target = [module, &path[k..]].concat();
-                let behind = self.place(&target, depth + 1)?;
-                if defines(&self.rooms[behind].code, name) {
-                    return Some(behind);
+                let file = self.defining_file(&target, depth + 1)?;
+                if defines(&self.list[file].code, name) {
+                    return Some(file);
                 }
             }
         }
@@ -133,18 +134,18 @@ impl House {
 
     /// The files that a file uses.
     fn uses(&self, at: usize) -> BTreeSet<usize> {
-        let room = &self.rooms[at];
+        let source = &self.list[at];
         let mut used = BTreeSet::new();
-        for (name, path) in room.names.iter().filter_map(|(name, path)| Some((name, path.as_ref()?))) {
-            // What is handed on is used only if the code says so; of a module only the names behind it count.
+        for (name, path) in source.names.iter().filter_map(|(name, path)| Some((name, path.as_ref()?))) {
+            // A re-exported name is used only if the code has it; of a module only the names in it count.
             let whole_module = self.modules.contains_key(path);
-            if !whole_module && (!room.handed_on.contains(name) || has_word(&room.code, name)) {
-                used.extend(self.place(path, 0));
+            if !whole_module && (!source.re_exported.contains(name) || has_word(&source.code, name)) {
+                used.extend(self.defining_file(path, 0));
             }
         }
-        for path in paths(&room.code) {
-            if let Some(path) = self.absolute(room, &path) {
-                used.extend(self.place(&path, 0));
+        for path in paths(&source.code) {
+            if let Some(path) = self.absolute(source, &path) {
+                used.extend(self.defining_file(&path, 0));
             }
         }
         used.remove(&at);
@@ -154,27 +155,27 @@ impl House {
     /// How many files it has.
     #[must_use]
     pub(crate) fn len(&self) -> usize {
-        self.rooms.len()
+        self.list.len()
     }
 
-    /// The circles: in each the files, with which of the others they use. A folder's head and its files may use each other,
+    /// The circles: the files of each, with those of the others that they use. A folder's head and its files may use each other,
     /// since what the files share may stand in the head; the files among themselves may not.
     pub(crate) fn circles(&self) -> Vec<Vec<(&str, Vec<&str>)>> {
-        let uses: Vec<_> = (0..self.rooms.len()).map(|i| self.uses(i)).collect();
+        let uses: Vec<_> = (0..self.list.len()).map(|i| self.uses(i)).collect();
         let mut circles = Vec::new();
         let mut open = vec![(0..uses.len()).collect::<BTreeSet<_>>()];
         while let Some(among) = open.pop() {
             for mut members in loops(&uses, &among) {
                 let heads = |h: &usize| {
-                    let head = &self.rooms[*h].module;
-                    !head.is_empty() && members.iter().all(|j| self.rooms[*j].module.starts_with(head))
+                    let head = &self.list[*h].module;
+                    !head.is_empty() && members.iter().all(|j| self.list[*j].module.starts_with(head))
                 };
                 if let Some(head) = members.iter().copied().find(heads) {
                     members.remove(&head);
                     open.push(members);
                     continue;
                 }
-                let file = |j: usize| self.rooms[j].file.as_str();
+                let file = |j: usize| self.list[j].file.as_str();
                 let used =
                     |j: usize| uses[j].iter().filter(|k| members.contains(k)).map(|k| file(*k)).collect();
                 circles.push(members.iter().map(|j| (file(*j), used(*j))).collect());
@@ -240,7 +241,7 @@ fn test_modules(module: &[String], text: &str) -> Vec<Path> {
     lines.windows(2).filter(|w| w[0].starts_with("#[cfg(test)]")).filter_map(|w| name(w[1])).collect()
 }
 
-/// What of a file is neither a comment nor for tests only.
+/// The text of a file without comments and tests.
 fn product(text: &str) -> String {
     let mut kept = String::new();
     let mut lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
@@ -256,7 +257,7 @@ fn product(text: &str) -> String {
     kept
 }
 
-/// The next `use` line: what is before it, whether it hands on, its tree, and what is after it.
+/// The next `use` line: the code before it, whether it re-exports, its tree, and the code after it.
 fn next_use(code: &str) -> Option<(&str, bool, &str, &str)> {
     let words = code.match_indices("use ").map(|(at, _)| at);
     let at = words.into_iter().find(|&at| {
@@ -339,8 +340,8 @@ mod tests {
     fn circles(files: &[(&str, &str)]) -> Vec<Vec<String>> {
         let file =
             |&(module, text): &(&str, &str)| (segments(module).collect(), module.to_owned(), text.to_owned());
-        let house = House::of(files.iter().map(file).collect());
-        house.circles().iter().map(|c| c.iter().map(|(f, _)| (*f).to_owned()).collect()).collect()
+        let sources = Sources::of(files.iter().map(file).collect());
+        sources.circles().iter().map(|c| c.iter().map(|(f, _)| (*f).to_owned()).collect()).collect()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 mod circles;
 
-use circles::House;
+use circles::Sources;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -75,10 +75,10 @@ fn layers() -> ExitCode {
         };
         let source =
             package["manifest_path"].as_str().and_then(|m| Path::new(m).parent()).map(|p| p.join("src"));
-        match source.as_deref().map(House::read) {
-            Some(Ok(house)) => {
-                files += house.len();
-                wrong.extend(house.circles().iter().map(|circle| {
+        match source.as_deref().map(Sources::read) {
+            Some(Ok(sources)) => {
+                files += sources.len();
+                wrong.extend(sources.circles().iter().map(|circle| {
                     let uses =
                         circle.iter().map(|(file, used)| format!("\n  {file} uses {}", used.join(", ")));
                     format!("{from} has files that use each other in a circle:{}", uses.collect::<String>())

@@ -11,7 +11,7 @@
 #
 # The last line of standard output is one JSON object.
 #
-# What the parameters mean in ns-2 terms (each line is checked by check_semantics.py):
+# What the parameters mean in ns-2 terms (check_semantics.py checks -rate, -buffer, -loss, -rtt and -packets against a trace):
 #   -rate     packets per second of 1000-byte packets on the wire. ns-2 adds tcpip_base_hdr_size_
 #             (40) to packetSize_ for every packet but the first, so packetSize_ is 960 here.
 #             The first packet of a connection is a 40-byte SYN (syn_ is true by default); it has
@@ -32,7 +32,8 @@
 #             -limited: limited transmit (singledup_). 0.2, 2 and 1 are the defaults of ns-2.35.
 #   -delack   1: the receiver delays acknowledgements (every second segment, at most 100 ms).
 #   -variant TFRC: no TCP. packetSize_ is 1000, without the header that useHeaders_ would add; what arrived is
-#             bytes_ of the sink, in packets of 1000 bytes. -minrto: least timeout in the equation; -iw, -limited, -delack and -window say nothing.
+#             bytes_ of the sink, in packets of 1000 bytes. -minrto: least timeout in the equation; -iw, -limited, -delack
+#             and -window have no effect.
 #   -access   1: each source on its own node behind a 10 Gbit/s link, 0: all agents on node A.
 #   -lean     1: keep only the packet headers in use (ns-2's usual way to run faster and smaller).
 #   -packets  > 0: every flow sends this many segments and stops (0: unlimited).

@@ -4,7 +4,8 @@
 //
 // Licence: this file is our own and has the licence of the project. ns-3 has the GPL, version 2, and a program that is
 // linked with it may be passed on under that licence only. So this file is never part of Skyhaul's build, packages or
-// releases: whoever wants the comparison compiles it on their own machine (run.py does), and passes no binary on.
+// releases: whoever wants the comparison compiles it on their own machine (compare_peers.py does), and passes no
+// binary on.
 //
 // Topology
 //
@@ -94,7 +95,7 @@ class VegasHalving : public TcpVegas
 
     uint32_t GetSsThresh(Ptr<const TcpSocketState> tcb, uint32_t inFlight) override
     {
-        // Vegas itself asks with 0 when it shrinks by delay. What is told otherwise is the pipe, without what is lost or
+        // Vegas itself calls with 0 when it shrinks by delay. Otherwise `inFlight` is the pipe, without what is lost or
         // selectively acknowledged.
         const uint32_t flight = std::min<uint32_t>(tcb->m_highTxMark.Get() - tcb->m_lastAckedSeq, tcb->m_cWnd.Get());
         return inFlight == 0 ? TcpVegas::GetSsThresh(tcb, inFlight) : std::max(2 * tcb->m_segmentSize, flight / 2);

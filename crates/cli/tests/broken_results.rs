@@ -95,7 +95,7 @@ fn a_missing_key_is_named_with_its_file_and_what_belongs_there() {
         &here.join("b/manifest.json"),
         |m| m["kind"] = "poem".into(),
         || {
-            let kinds = "accepted: run, study, reproduce";
+            let kinds = "accepted: run, study, reproduce, evaluate";
             refused(&here, &compare, &["b/manifest.json", "unknown kind, `poem`", kinds]);
         },
     );

@@ -27,8 +27,8 @@ const RECEIVER_PORT: u16 = 5001;
 const FIRST_PORT: u16 = 49_152;
 /// Number of sender ports.
 const SENDER_PORTS: u64 = (u16::MAX - FIRST_PORT) as u64 + 1;
-/// Number of earlier connections remembered under the same connection number, which transfers reuse: packets of older
-/// connections have long arrived.
+/// Transfers reuse the number of a closed connection, with the next generation. This many generations of a number are
+/// remembered: packets of older ones have long arrived.
 const REMEMBERED: u16 = 64;
 
 /// What to capture.
@@ -116,12 +116,12 @@ impl PcapTap {
         let mut links = Vec::new();
         let mut link_names = Vec::new();
         for (i, link) in s.links.iter().enumerate() {
-            for (way, words) in ["forward", "reverse"].into_iter().enumerate() {
-                let name = format!("links.{}.{words}", link.name);
+            for (direction, word) in ["forward", "reverse"].into_iter().enumerate() {
+                let name = format!("links.{}.{word}", link.name);
                 let mut interface = |end: &str, words: &str| {
                     capture.interface(&format!("{name}.{end}"), words).map_err(LabError::write(path))
                 };
-                links.push(if at.links[2 * i + way] {
+                links.push(if at.links[2 * i + direction] {
                     Some((interface("in", "packets offered")?, interface("out", "packets delivered")?))
                 } else {
                     None
@@ -233,37 +233,37 @@ impl Tap for PcapTap {
     const PACKETS: bool = true;
 
     fn packet(&mut self, now: Instant, seen: &Sighting<'_>) {
-        let Some(of) = self.owner(seen) else { return };
-        let Some(flow) = self.flows.get_mut(of.0 as usize).and_then(Option::as_mut) else { return };
+        let Some(owner) = self.owner(seen) else { return };
+        let Some(flow) = self.flows.get_mut(owner.0 as usize).and_then(Option::as_mut) else { return };
         let ends = flow.ends;
-        let way = usize::from(seen.backward);
+        let direction = usize::from(seen.backward);
         match seen.place {
             Place::Sent => {
-                flow.ids[way] = flow.ids[way].wrapping_add(1);
-                let id = flow.ids[way];
+                flow.ids[direction] = flow.ids[direction].wrapping_add(1);
+                let id = flow.ids[direction];
                 let key = seen.key as usize;
                 if self.open.len() <= key {
                     self.open.resize_with(key + 1, Default::default);
                 }
                 self.open[key].1 = id;
-                if let Some(interface) = ends[way] {
-                    self.write(now, seen, of, interface, true);
+                if let Some(interface) = ends[direction] {
+                    self.write(now, seen, owner, interface, true);
                 }
             }
             Place::Arrived => {
                 self.settle(seen.key, None);
-                if let Some(interface) = ends[1 - way] {
-                    self.write(now, seen, of, interface, false);
+                if let Some(interface) = ends[1 - direction] {
+                    self.write(now, seen, owner, interface, false);
                 }
             }
             Place::Entered { link } => {
                 if let Some(Some((entry, _))) = self.links.get(link as usize).copied() {
-                    self.write(now, seen, of, entry, true);
+                    self.write(now, seen, owner, entry, true);
                 }
             }
             Place::Left { link } => {
                 if let Some(Some((_, exit))) = self.links.get(link as usize).copied() {
-                    self.write(now, seen, of, exit, true);
+                    self.write(now, seen, owner, exit, true);
                 }
             }
             Place::Lost { link, cause } => {
@@ -295,7 +295,7 @@ fn ports(number: u64) -> (u16, u16) {
     (port(FIRST_PORT, number % SENDER_PORTS), port(RECEIVER_PORT, number / SENDER_PORTS % receivers))
 }
 
-/// Where packets are seen.
+/// Where packets are captured.
 struct Points {
     sender: bool,
     receiver: bool,
@@ -308,13 +308,13 @@ impl Points {
         let mut p = Self { sender: words.is_empty(), receiver: false, links: vec![false; 2 * s.links.len()] };
         for word in words {
             let link = word.strip_prefix("links.").and_then(|rest| {
-                let (name, ways) = match rest.rsplit_once('.') {
+                let (name, directions) = match rest.rsplit_once('.') {
                     Some((name, "forward")) => (name, 0..1),
                     Some((name, "reverse")) => (name, 1..2),
                     _ => (rest, 0..2),
                 };
                 let i = s.links.iter().position(|l| l.name == name)?;
-                Some(2 * i + ways.start..2 * i + ways.end)
+                Some(2 * i + directions.start..2 * i + directions.end)
             });
             match (word.as_str(), link) {
                 ("sender", _) => p.sender = true,

@@ -9,7 +9,7 @@ use skyhaul_study::io_words;
 /// One run to make.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Its choice among several values of `--set`: key and value as written.
+    /// The values that `--set` chose for this case among several: keys and values as written.
     pub choice: Vec<(String, String)>,
     /// The scenario.
     pub scenario: Resolved,
@@ -70,7 +70,14 @@ pub fn resolve(path: &str, sets: &[String], seed: Option<u64>) -> Result<Vec<Cas
         .collect()
 }
 
+/// Largest number of combinations of one command.
 const MAX_CASES: usize = 1000;
+
+/// A value of a key, as `--set` takes it: TOML, in which quotes around words are optional.
+#[must_use]
+pub fn value(text: &str) -> toml::Value {
+    text.parse().unwrap_or_else(|_| toml::Value::String(text.into()))
+}
 
 /// Splits at commas that are not inside quotes or brackets.
 pub(crate) fn split(text: &str) -> Vec<&str> {

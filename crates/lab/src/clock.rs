@@ -9,7 +9,7 @@ pub struct Stopwatch(std::time::Instant);
 
 impl Stopwatch {
     /// Starts now.
-    #[expect(clippy::disallowed_methods, reason = "how long a run took is told to the user, not used")]
+    #[expect(clippy::disallowed_methods, reason = "no result depends on how long a run took")]
     #[must_use]
     pub fn start() -> Self {
         Self(std::time::Instant::now())

@@ -38,8 +38,8 @@ pub(crate) fn read(text: &str) -> Result<Raw, LabError> {
 /// Longest name of a control in the name of a folder.
 const LONGEST: usize = 60;
 
-/// A control as a part of the name of a folder: its name, and behind it the options. Tables that say the same have the
-/// same; where letters had to go, the first digits of a hash keep the others apart.
+/// A control as part of a folder's name: the name of the control, then its options. Equal tables give equal slugs. Where
+/// characters are replaced or cut, the first digits of a hash tell different controls apart.
 pub(crate) fn slug(text: &str) -> String {
     let value = read(text).unwrap_or_else(|_| Raw::String(text.trim().to_owned()));
     let mut words = Vec::new();
@@ -90,7 +90,7 @@ mod tests {
         ] {
             assert_eq!(slug(control), want, "{control}");
         }
-        // What a file system may not take is replaced, and told apart by a hash.
+        // A character that a file system may refuse is replaced, and a hash tells the controls apart.
         let odd = ["user:a/b", "user:a b", "user:a_b"].map(slug);
         assert!(odd.iter().all(|s| !s.contains(['/', ' '])), "{odd:?}");
         assert!(odd[0] != odd[1] && odd[1] != odd[2] && odd[0] != odd[2], "{odd:?}");

@@ -1,6 +1,6 @@
 //! An evaluation: the test cases of a document such as RFC 9743, which says what a proposal for congestion control has to
-//! show, run with the control under test in the place of the candidate, and one report over the document's requirements. The
-//! studies run as a reproduction does.
+//! show, with the control under test as the candidate, and one report over the document's requirements. Each case is a
+//! study, and they run as those of a reproduction do.
 
 use crate::cases::Case;
 use crate::control;
@@ -334,7 +334,7 @@ pub fn shown(e: &Evaluated) -> String {
         book.engine
     );
     for c in &book.chapters {
-        let (aside, all): (Vec<_>, Vec<_>) =
+        let (not_asked, all): (Vec<_>, Vec<_>) =
             requirements(c).into_iter().partition(|r| e.partial && r.judgement == Judgement::NotMeasured);
         let mut grid =
             Grid::new(&["§", "requirement", "verdict", "claims", "parts not measured"]).left(1).left(2);
@@ -348,8 +348,8 @@ pub fn shown(e: &Evaluated) -> String {
             ]);
         }
         out.push_str(&grid.lines(0));
-        if !aside.is_empty() {
-            let _ = writeln!(out, "Requirements that were not asked for: {}", aside.len());
+        if !not_asked.is_empty() {
+            let _ = writeln!(out, "Requirements that were not asked for: {}", not_asked.len());
         }
         for a in all.iter().flat_map(|r| &r.answers) {
             if !matches!(a.claim.verdict(), Verdict::Holds | Verdict::NotInProfile) {

@@ -129,7 +129,7 @@ pub struct Ranking {
     each: Vec<Evaluating>,
     /// Folders and summaries of the finished evaluations to add.
     added: Vec<(PathBuf, Value)>,
-    watch: clock::Stopwatch,
+    stopwatch: clock::Stopwatch,
     _lease: Lease,
 }
 
@@ -193,9 +193,9 @@ impl Ranking {
         evaluate::opened(&single(&controls[0]))?;
         let lease = Lease::take(&folder)?;
         manifest(&folder, request, None)?;
-        let mut said = BTreeSet::new();
+        let mut warned = BTreeSet::new();
         let mut once = |line: &str| {
-            if said.insert(line.to_owned()) {
+            if warned.insert(line.to_owned()) {
                 warn(line);
             }
         };
@@ -205,8 +205,8 @@ impl Ranking {
         for (dir, summary) in &added {
             check_comparable(dir, summary, &each[0])?;
         }
-        let watch = clock::Stopwatch::start();
-        Ok(Self { request: request.clone(), folder, each, added, watch, _lease: lease })
+        let stopwatch = clock::Stopwatch::start();
+        Ok(Self { request: request.clone(), folder, each, added, stopwatch, _lease: lease })
     }
 
     /// The folder of the table.
@@ -241,7 +241,7 @@ impl Ranking {
         renderer: Option<&dyn FigureRenderer>,
         warn: &mut dyn FnMut(&str),
     ) -> Result<Leaderboard, LabError> {
-        let Self { request, folder, each, added, watch, _lease } = self;
+        let Self { request, folder, each, added, stopwatch, _lease } = self;
         let done = AtomicUsize::new(extent.cached);
         options.progress.begin(extent.cells, extent.cached);
         let mut summaries = Vec::new();
@@ -282,7 +282,7 @@ impl Ranking {
         results::text(&folder.join("report.html"), &report::leaderboard(&table))?;
         results::json_file(&folder.join(FILE), &table)?;
         // Last: the manifest declares the table complete.
-        manifest(&folder, &request, Some(watch.elapsed().as_secs_f64()))?;
+        manifest(&folder, &request, Some(stopwatch.elapsed().as_secs_f64()))?;
         Ok(table)
     }
 }

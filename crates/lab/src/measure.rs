@@ -313,7 +313,7 @@ mod tests {
     use super::*;
     use skyhaul_scenario::Document;
 
-    fn told(preset: &str, sets: &[&str]) -> String {
+    fn printed(preset: &str, sets: &[&str]) -> String {
         let mut document = Document::preset(preset).expect("a preset");
         sets.iter().for_each(|set| document.set(set).unwrap_or_else(|e| panic!("{e}")));
         let scenario = document.resolve().unwrap_or_else(|e| panic!("{e}"));
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn packets_of_a_link_add_up() {
-        let text = told(
+        let text = printed(
             "papadimitriou",
             &[
                 "duration=20 s",
@@ -382,16 +382,16 @@ mod tests {
     #[test]
     fn films_and_pages_that_did_not_finish_have_a_line() {
         let film = "flows.own={ transport = 'udp', app = { kind = 'video', movie = 'jp-medium' } }";
-        let text = told("geo-today", &["duration=20 s", film]);
+        let text = printed("geo-today", &["duration=20 s", film]);
         let line = text.lines().skip_while(|line| !line.starts_with("films")).nth(1).expect("a film");
         assert!(line.starts_with("own") && line.contains('%'), "{text}");
 
         let pages = "flows.own.app={ kind = 'pages', segments = 100000 }";
-        let text = told("geo-today", &["duration=20 s", pages]);
+        let text = printed("geo-today", &["duration=20 s", pages]);
         let line = text.lines().skip_while(|line| !line.starts_with("pages")).nth(1).expect("pages");
         // None done, one unfinished, and it has taken all of the run.
         let cells: Vec<&str> = line.split_whitespace().collect();
         assert_eq!(cells[..4], ["own", "0", "–", "1"], "{text}");
-        assert!(!told("geo-today", &["duration=2 s"]).contains("films"));
+        assert!(!printed("geo-today", &["duration=2 s"]).contains("films"));
     }
 }

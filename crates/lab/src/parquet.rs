@@ -83,7 +83,7 @@ fn values<W: Write + Send>(column: &Column, group: &mut SerializedRowGroupWriter
         }
         Column::Text { values, rows } => {
             let values: Vec<ByteArray> = values.iter().map(|v| v.as_str().into()).collect();
-            // In portions: a reference per row is cheap, all at once would not be.
+            // In portions, so that memory never holds a value for every row.
             for rows in rows.chunks(1 << 16) {
                 let rows: Vec<ByteArray> = rows.iter().map(|&i| values[i as usize].clone()).collect();
                 to.typed::<ByteArrayType>().write_batch(&rows, None, None)?;

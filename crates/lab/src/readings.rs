@@ -90,7 +90,7 @@ fn readings(found: &Fitted) -> String {
         cells.extend(r.of_papers.iter().filter(|_| several).map(|m| short(*m)));
         cells.push(r.rank.map_or_else(|| "–".to_owned(), |rank| rank.to_string()));
         cells.extend(
-            r.values.iter().zip(&r.errors).map(|(v, e)| format!("{} ({})", format::brief(v), off(*e))),
+            r.values.iter().zip(&r.errors).map(|(v, e)| format!("{} ({})", format::brief(v), deviation(*e))),
         );
         cells.push(title(r));
         grid.row(cells);
@@ -110,7 +110,7 @@ fn title(r: &ReadingRow) -> String {
 }
 
 /// The deviation of a ratio from 1 as a signed percentage; `error` is the natural logarithm of the ratio.
-fn off(error: f64) -> String {
+fn deviation(error: f64) -> String {
     if !error.is_finite() {
         return "–".to_owned();
     }

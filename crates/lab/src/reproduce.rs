@@ -18,7 +18,6 @@ use skyhaul_study::cache::Cache;
 use skyhaul_study::claim::Verdict;
 use skyhaul_study::evaluation::{Evaluation, evaluate};
 use skyhaul_study::figure::FigureRenderer;
-use skyhaul_study::files::write_atomically;
 use skyhaul_study::model::{Paper, Profile, Quick, StudyFile};
 use skyhaul_study::output::{self, OutputOptions};
 use skyhaul_study::plan::{Plan, plan_profile};
@@ -63,7 +62,7 @@ pub struct Reproduction {
     plans: Vec<Plan>,
     /// The outcomes so far, by paper and study.
     outcomes: Mutex<Outcomes>,
-    watch: Stopwatch,
+    stopwatch: Stopwatch,
 }
 
 /// A paper whose studies are planned.
@@ -114,7 +113,7 @@ impl Reproduction {
         // An unsuitable results folder is refused before the runs, not after them.
         let lease = Lease::take(&folder)?;
         prepare(&folder, kind, extent.profile)?;
-        let watch = Stopwatch::start();
+        let stopwatch = Stopwatch::start();
         let (mut places, mut plans, mut outcomes) = (Vec::new(), Vec::new(), Outcomes::new());
         let mut papers = Vec::new();
         for (p, PaperStudies { name, paper, studies: files }) in opened.into_iter().enumerate() {
@@ -146,7 +145,7 @@ impl Reproduction {
             places,
             plans,
             outcomes: Mutex::new(outcomes),
-            watch,
+            stopwatch,
         })
     }
 
@@ -238,7 +237,7 @@ impl Reproduction {
         let outcomes = self.outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
         let book = bind(self.papers, outcomes, self.profile);
         pictures(&book, &self.folder, renderer, warn);
-        let wall_s = self.watch.elapsed().as_secs_f64();
+        let wall_s = self.stopwatch.elapsed().as_secs_f64();
         Bound { kind: self.kind, book, folder: self.folder, wall_s, _lease: self.lease }
     }
 }
@@ -302,8 +301,7 @@ fn manifest(folder: &Path, kind: &str, profile: Profile, wall_s: Option<f64>) ->
     manifest["profile"] = json!(profile);
     manifest["complete"] = json!(wall_s.is_some());
     manifest["wall_s"] = json!(wall_s);
-    let text = format!("{manifest:#}\n");
-    Ok(write_atomically(&folder.join(results::MANIFEST), text.as_bytes())?)
+    results::json_file(&folder.join(results::MANIFEST), &manifest)
 }
 
 fn planned<R: CellRunner>(runner: &R, mut file: StudyFile, extent: Extent) -> Result<Plan, StudyError> {
@@ -321,11 +319,11 @@ fn planned<R: CellRunner>(runner: &R, mut file: StudyFile, extent: Extent) -> Re
 
 fn bind(papers: Vec<Planned>, outcomes: Outcomes, profile: Profile) -> Book {
     let chapter = |(of, outcomes): (Planned, Vec<Option<Result<Evaluation, Refused>>>)| {
-        let part = |(name, outcome): (String, Option<Result<Evaluation, Refused>>)| Entry {
+        let entry = |(name, outcome): (String, Option<Result<Evaluation, Refused>>)| Entry {
             name,
             outcome: outcome.unwrap_or_else(|| Err(Refused { line: "it did not run".to_owned() })),
         };
-        let entries = of.studies.into_iter().zip(outcomes).map(part).collect();
+        let entries = of.studies.into_iter().zip(outcomes).map(entry).collect();
         Chapter { name: of.name, paper: of.paper, entries }
     };
     Book {
@@ -342,17 +340,16 @@ fn pictures(book: &Book, folder: &Path, renderer: Option<&dyn FigureRenderer>, w
     let command = picture::Command::find();
     let Some(renderer) = renderer.or(command.as_ref().map(|c| c as &dyn FigureRenderer)) else { return };
     for c in &book.chapters {
-        for (part, e) in c.entries.iter().filter_map(|p| Some((p, p.outcome.as_ref().ok()?))) {
-            studies::pictures(e, &folder.join("studies").join(&c.name).join(&part.name), renderer, warn);
+        for (entry, e) in c.entries.iter().filter_map(|p| Some((p, p.outcome.as_ref().ok()?))) {
+            studies::pictures(e, &folder.join("studies").join(&c.name).join(&entry.name), renderer, warn);
         }
     }
 }
 
 fn write(bound: &Bound) -> Result<(), LabError> {
     let Bound { book, folder, .. } = bound;
-    let put = |name: &str, text: &str| write_atomically(&folder.join(name), text.as_bytes());
-    put("report.html", &report::all(book))?;
-    put("summary.json", &format!("{:#}\n", book.summary()))?;
+    results::text(&folder.join("report.html"), &report::all(book))?;
+    results::json_file(&folder.join("summary.json"), &book.summary())?;
     let claims = book.claims();
     for writer in [&Csv as &dyn TableWriter, &Parquet] {
         let path = folder.join(format!("claims.{}", writer.extension()));
@@ -393,13 +390,13 @@ pub fn shown(book: &Book) -> String {
         grid.lines(1)
     );
     for c in &book.chapters {
-        for (part, e) in c.entries.iter().filter_map(|p| Some((p, p.outcome.as_ref().ok()?))) {
+        for (entry, e) in c.entries.iter().filter_map(|p| Some((p, p.outcome.as_ref().ok()?))) {
             for claim in &e.claims {
                 if matches!(claim.verdict(), Verdict::Holds | Verdict::NotInProfile) {
                     continue;
                 }
                 let (id, verdict) = (&claim.id, claim.verdict().word());
-                let _ = write!(out, "\n{}/{}  {id}  {verdict}: {}", c.name, part.name, claim.says);
+                let _ = write!(out, "\n{}/{}  {id}  {verdict}: {}", c.name, entry.name, claim.says);
             }
         }
     }

@@ -53,14 +53,14 @@ pub fn spec(scenario: &Resolved) -> Option<Value> {
     let mut samples = Vec::new();
     series(orbit, duration, &mut |s| samples.push(s.clone()));
     let title = format!("Link {}: {} - {}", link.name, config.from, config.to);
-    let said = format!(
+    let subtitle = format!(
         "Elevation at {} and one-way delay; the colour changes with the satellite, grey means none",
         config.from
     );
     let panel = |field: &str, y: &str, names: bool| panel(field, y, names, &Passes::of(&samples, duration));
     Some(json!({
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "title": { "text": title, "subtitle": said, "anchor": "start", "fontSize": 14 },
+        "title": { "text": title, "subtitle": subtitle, "anchor": "start", "fontSize": 14 },
         "background": "white",
         "vconcat": [panel("elevation", "Elevation (deg)", true), panel("delay", "Delay (ms)", false)],
     }))
@@ -157,21 +157,19 @@ mod tests {
     use super::*;
     use skyhaul_scenario::{Document, no_files};
 
-    fn drawn(orbit: &str) -> Option<Value> {
+    /// A scenario with a link of 10 Mbit/s that has this key.
+    fn scenario(key: &str) -> Resolved {
         let text =
-            format!("duration = \"600 s\"\nlinks.sat = {{ rate = \"10 Mbit/s\", {orbit} }}\n[flows.bulk]\n");
-        spec(&Document::parse("a.toml", &text, &no_files).unwrap().resolve().unwrap())
+            format!("duration = \"600 s\"\nlinks.sat = {{ rate = \"10 Mbit/s\", {key} }}\n[flows.bulk]\n");
+        Document::parse("a.toml", &text, &no_files).unwrap().resolve().unwrap()
     }
 
     #[test]
     fn every_pass_is_drawn_from_end_to_end_and_every_gap() {
-        let of = "orbit = { from = 'London', to = 'Madrid', constellation = 'leo550' }";
-        let text =
-            format!("duration = \"600 s\"\nlinks.sat = {{ rate = \"10 Mbit/s\", {of} }}\n[flows.bulk]\n");
-        let scenario = Document::parse("a.toml", &text, &no_files).unwrap().resolve().unwrap();
+        let scenario = scenario("orbit = { from = 'London', to = 'Madrid', constellation = 'leo550' }");
         let check = skyhaul_scenario::check(&scenario);
         let passes = check.links[0].orbit.as_ref().unwrap().passes.clone();
-        let spec = drawn(of).unwrap();
+        let spec = spec(&scenario).unwrap();
         let values = |layer: usize| spec["vconcat"][0]["layer"][layer]["data"]["values"].as_array().unwrap();
         let (gaps, points) = (values(0), values(1));
         // A hard handover interrupts the link for 100 ms.
@@ -192,6 +190,6 @@ mod tests {
 
     #[test]
     fn a_link_without_satellites_has_no_figure() {
-        assert_eq!(drawn("delay = '10 ms'"), None);
+        assert_eq!(spec(&scenario("delay = '10 ms'")), None);
     }
 }

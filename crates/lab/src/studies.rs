@@ -1,5 +1,6 @@
 //! Built-in studies, running studies, and their output.
 
+use crate::cases;
 use crate::engine::simulator;
 use crate::error::LabError;
 use crate::parquet::Parquet;
@@ -69,7 +70,7 @@ pub fn set(file: &mut StudyFile, assignment: &str) -> Result<(), LabError> {
     if let Some(axis) = file.study.axis.iter().find(varies) {
         return Err(LabError::SetByAxis { key: path.to_owned(), axis: axis.name.clone() });
     }
-    let value = value.parse().unwrap_or_else(|_| toml::Value::String(value.into()));
+    let value = cases::value(value);
     if let Some(quick) = &mut file.study.quick {
         quick.set.0.remove(path);
     }

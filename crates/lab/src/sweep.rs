@@ -68,7 +68,7 @@ pub fn parse(scenario: &str, sets: &[String], metrics: &[String]) -> Result<(Swe
         let assignments: Vec<String> = values.iter().map(|v| format!("{key}={v}")).collect();
         others.extend(assignments[1..].iter().map(|a| (first.len(), a.clone())));
         first.extend(assignments.into_iter().take(1));
-        let values = values.into_iter().map(|v| (None, value(v))).collect();
+        let values = values.into_iter().map(|v| (None, cases::value(v))).collect();
         axes.push(SweepAxis { key: key.to_owned(), values });
     }
     if axes.is_empty() {
@@ -90,12 +90,6 @@ pub fn parse(scenario: &str, sets: &[String], metrics: &[String]) -> Result<(Swe
     let metrics = metrics.iter().map(|text| named(text)).collect::<Result<_, _>>()?;
     let sweep = Sweep { scenario: scenario.to_owned(), title: "Sweep".to_owned(), axes, metrics };
     Ok((sweep, settings))
-}
-
-/// A value of a key, as `--set` takes it: TOML, in which quotes around words are optional.
-#[must_use]
-pub fn value(text: &str) -> Value {
-    text.parse().unwrap_or_else(|_| Value::String(text.into()))
 }
 
 /// A metric as an option writes it: `EXPRESSION` or `NAME=EXPRESSION`.
@@ -232,7 +226,10 @@ impl Sweep {
         let x = self.axes.iter().position(|a| a.numbers().is_some()).unwrap_or(0);
         let others: Vec<usize> = (0..self.axes.len()).filter(|i| *i != x).collect();
         let (series, rest) = others.split_first().map_or((None, &[][..]), |(s, rest)| (Some(*s), rest));
-        let many: usize = rest.iter().map(|i| self.axes[*i].values.len()).product();
+        let count = rest.iter().fold(1usize, |n, i| n.saturating_mul(self.axes[*i].values.len()));
+        if count > MOST_FIGURES {
+            return Vec::new();
+        }
         let choice = |i: usize| {
             let axis = &self.axes[i];
             axis.values.iter().map(move |(label, value)| match (label, value) {
@@ -252,9 +249,6 @@ impl Sweep {
                     .collect::<Vec<_>>()
             };
             chosen = chosen.iter().flat_map(with).collect();
-        }
-        if many > MOST_FIGURES {
-            return Vec::new();
         }
         let positive: Vec<f64> =
             self.axes[x].numbers().unwrap_or_default().into_iter().filter(|n| *n > 0.0).collect();
@@ -326,7 +320,8 @@ fn unit_of(expression: &str) -> Option<&'static str> {
         .iter()
         .find_map(|f| expression.trim().strip_prefix(f)?.trim_start().strip_prefix('(')?.strip_suffix(')'));
     let text = inner.unwrap_or(expression).trim();
-    if text.contains(|c: char| "+-*/(),".contains(c) && c != '-') {
+    // A quantity may have a minus sign in its name.
+    if text.contains(['+', '*', '/', '(', ')', ',']) {
         return None;
     }
     let [name] = &names_in(text)[..] else { return None };
@@ -397,6 +392,21 @@ mod tests {
             sweep.study().expect("a study").study.figure.iter().map(|f| f.file.clone()).collect();
         assert_eq!(figures, ["goodput-0", "goodput-1", "goodput-2"]);
         assert!(sweep.plan(sweep.study().expect("a study")).is_ok());
+    }
+
+    #[test]
+    fn so_many_keys_that_no_memory_holds_all_combinations_have_no_figures() {
+        let key = |i: usize| SweepAxis {
+            key: format!("links.sat.key{i}"),
+            values: (0..100).map(|n| (None, Value::Integer(n))).collect(),
+        };
+        let sweep = Sweep {
+            scenario: "preset:peach-geo".to_owned(),
+            title: "Sweep".to_owned(),
+            axes: (0..14).map(key).collect(),
+            metrics: vec![(None, USUAL_METRIC.to_owned())],
+        };
+        assert!(sweep.study().expect("a study").study.figure.is_empty());
     }
 
     #[test]

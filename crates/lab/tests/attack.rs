@@ -144,11 +144,12 @@ fn a_search_that_was_stopped_continues_to_the_same_end() {
     let stopped = hunt(&broken, &After(11, AtomicUsize::new(0))).expect_err("stopped");
     assert!(stopped.is_stop() && stopped.to_string().contains("worst.toml"), "{stopped}");
     assert!(file(&broken, "worst.toml").contains("duration"));
-    // A line cut short by a kill is no damage.
+    // A line cut short by a kill, in the middle of a character, is no damage.
     let journal = broken.folder().join("journal.jsonl");
     let lines = file(&broken, "journal.jsonl");
     assert!((12..=15).contains(&lines.lines().count()), "{lines}");
-    fs::write(&journal, format!("{lines}{{\"case\":{{\"ra")).expect("writable");
+    fs::write(&journal, [lines.as_bytes(), b"{\"case\":{\"neighbours\":\"user:\xc3"].concat())
+        .expect("writable");
     found(&broken);
     for name in ["worst.toml", "report.json"] {
         assert_eq!(file(&broken, name), file(&whole, name));
@@ -175,7 +176,7 @@ enum Fault {
     Panics,
     /// It does not send any more after a hundred acknowledgements.
     Sleeps,
-    /// Its window becomes what is no number.
+    /// Its window becomes NaN.
     NotANumber,
 }
 
@@ -228,7 +229,7 @@ fn a_control_that_panics_in_some_cases_is_reported_and_the_search_goes_on() {
 
 #[test]
 fn a_control_that_sleeps_or_is_no_number_is_reported_as_silent() {
-    // A window that is no number sends nothing, as one of zero.
+    // A window of NaN admits nothing, as a window of zero does.
     for fault in [Fault::Sleeps, Fault::NotANumber] {
         let found = broken(fault).1.unwrap_or_else(|e| panic!("{fault:?}: {e}"));
         assert_eq!(found.troubles(), 24, "{fault:?}: {}", found.text());

@@ -1,5 +1,5 @@
-//! Evaluations of controls that a program provides: some fail, and their cases end with the reason; what else is
-//! written beside the verdicts.
+//! Evaluations of controls that a program provides: verdicts, also of controls that fail, overviews, event logs, and tables
+//! over several controls.
 
 use skyhaul_cc::{Ack, CongestionControl, Controls, Cx, Signal, Window, user};
 use skyhaul_lab::engine::simulator;
@@ -70,7 +70,7 @@ better = "more"
 enum Fault {
     /// It panics with the hundredth acknowledgement.
     Panics,
-    /// Its window becomes what is not a number.
+    /// Its window becomes NaN.
     NotANumber,
     /// It sends one segment at a time, and listens to nothing.
     Sleeps,
@@ -198,14 +198,14 @@ fn a_line_of_a_section_that_does_not_exist_refuses_its_case() {
         let file = request.cases.clone().expect("a folder").join("alone.toml");
         assert!(CASE.contains(from), "{from}");
         fs::write(&file, CASE.replacen(from, to, 1)).expect("writable");
-        let mut said = Vec::new();
+        let mut warnings = Vec::new();
         let all =
             Evaluating::begin(&request, &simulator().with_controls(controls(Fault::None)), &mut |line| {
-                said.push(line.to_owned());
+                warnings.push(line.to_owned());
             });
         // It is the only case.
         let end = all.map(drop).expect_err("nothing is left").to_string();
-        let [line] = &said[..] else { panic!("{said:?}") };
+        let [line] = &warnings[..] else { panic!("{warnings:?}") };
         assert!(end.contains(line.as_str()) && end.starts_with("no case can be run"), "{end}");
         assert!(line.contains(words) && line.contains("alone.toml:") && !line.contains('\n'), "{line}");
     }

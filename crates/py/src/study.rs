@@ -8,9 +8,10 @@ use crate::table::Table;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use skyhaul_cc::Controls;
+use skyhaul_lab::cases;
 use skyhaul_lab::engine::simulator;
 use skyhaul_lab::studies as lab_studies;
-use skyhaul_lab::sweep::{self, Sweep, SweepAxis};
+use skyhaul_lab::sweep::{Sweep, SweepAxis};
 use skyhaul_scenario::Resolved;
 use skyhaul_study::RenderError;
 use skyhaul_study::cache::{Cache, Entry};
@@ -411,7 +412,7 @@ pub(crate) fn sweep_text(
     metrics: Vec<(Option<String>, String)>,
 ) -> PyResult<String> {
     let axis = |(key, values): (String, Named)| {
-        let values = values.into_iter().map(|(name, value)| (name, sweep::value(&value))).collect();
+        let values = values.into_iter().map(|(name, value)| (name, cases::value(&value))).collect();
         SweepAxis { key, values }
     };
     let axes = axes.into_iter().map(axis).collect();

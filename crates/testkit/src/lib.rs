@@ -8,7 +8,7 @@
 //! - [`naive_rack`]: the same for loss detection by time;
 //! - [`need`]: what tests need of the machine, and what is skipped without it;
 //! - [`one_line`]: a model is one file and one line;
-//! - [`spy`]: a congestion control that writes down what another one does;
+//! - [`spy`]: a congestion control that records what another one does;
 //! - [`tshark`]: captures as Wireshark reads them.
 
 pub mod conformance;

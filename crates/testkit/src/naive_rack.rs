@@ -102,7 +102,7 @@ impl NaiveRack {
         self.segments.iter().filter(|s| s.sacked).count()
     }
 
-    fn in_recovery_window(&self, recovering: bool) -> Duration {
+    fn reordering_window(&self, recovering: bool) -> Duration {
         if !self.reordering_seen && (recovering || self.segs_sacked() >= self.dup_thresh) {
             return Duration::ZERO;
         }
@@ -188,7 +188,7 @@ impl NaiveRack {
 
     /// Step 5.
     pub fn detect(&mut self, now: Instant, recovering: bool) -> Option<Instant> {
-        self.reo_wnd = self.in_recovery_window(recovering);
+        self.reo_wnd = self.reordering_window(recovering);
         let mut timeout = None;
         for i in 0..self.segments.len() {
             let s = self.segments[i];

@@ -1,7 +1,8 @@
-//! What a test needs of the machine. A test that lacks something ends early; libtest counts it as passed, so it is written down here.
+//! What a test needs of the machine. A test that lacks something ends early. libtest counts it as passed, so skips are
+//! recorded here.
 //!
-//! Each skip is a line of `skipped.txt` in the folder of build products, which `make test` prints at its end. With `SKYHAUL_REQUIRE=all`, or a
-//! list such as `SKYHAUL_REQUIRE=namespaces,nft`, a skip for want of these is a failure.
+//! Each skip is a line of `skipped.txt` in the folder of build products, which `make test` prints at its end. With
+//! `SKYHAUL_REQUIRE=all`, or a list such as `SKYHAUL_REQUIRE=namespaces,nft`, a skip for want of these is a failure.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -20,7 +21,7 @@ pub fn test(name: &str) {
     *TEST.lock().unwrap_or_else(|e| e.into_inner()) = Some(name.into());
 }
 
-/// Says and writes down that the test, or a part of it, is skipped because it lacks `need`.
+/// Prints and records that the test, or a part of it, is skipped because it lacks `need`.
 ///
 /// # Panics
 /// If `SKYHAUL_REQUIRE` is `all` or names the need.
@@ -35,7 +36,7 @@ pub fn skip(need: &str, why: impl Display) {
     if let Some(list) = list(&program) {
         let opened = std::fs::OpenOptions::new().append(true).create(true).open(list);
         if let Err(e) = opened.and_then(|mut f| f.write_all(format!("{line}\n").as_bytes())) {
-            eprintln!("the skip could not be written down: {e}");
+            eprintln!("the skip could not be recorded: {e}");
         }
     }
     let required = std::env::var("SKYHAUL_REQUIRE").unwrap_or_default();

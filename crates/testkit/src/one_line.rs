@@ -54,14 +54,14 @@ impl List<'_> {
     /// Looks through the sources of the product.
     ///
     /// # Panics
-    /// If the list is not read as it is meant, the page does not name one of its models, another file does, or one that
-    /// may is gone.
+    /// If the lines of the list do not give `names`, if the page does not name one of the models, if another file names one, or
+    /// if an entry of `elsewhere` is out of date.
     pub fn check(&self) {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let text = fs::read_to_string(root.join(self.file)).expect("the list");
         let rows = rows(&text);
         let read: Vec<_> = rows.iter().map(|r| r.name).collect();
-        assert_eq!(read, self.names, "{} is read as it is meant", self.file);
+        assert_eq!(read, self.names, "the lines of {} were not understood", self.file);
         if let Some(page) = self.page {
             let text = fs::read_to_string(root.join(page)).expect("the page");
             for name in &self.names {
@@ -98,7 +98,7 @@ impl List<'_> {
         }
         assert!(
             elsewhere.is_empty(),
-            "{} would need more than its file and its line: let the list tell instead, or, where the word means another \
+            "{} would need more than its file and its line: use the list instead, or, where the word means another \
              thing, add the place to `elsewhere` of the test\n{}",
             self.what,
             elsewhere.join("\n")
@@ -133,11 +133,11 @@ pub fn code(text: &str) -> String {
 /// True if `text` stands in `code`, and is neither the end nor, if it ends like a word, the beginning of a longer one.
 #[must_use]
 pub fn whole(code: &str, text: &str) -> bool {
-    let part = |c: char| c.is_alphanumeric() || c == '_';
-    let open = text.ends_with(part);
+    let in_word = |c: char| c.is_alphanumeric() || c == '_';
+    let open = text.ends_with(in_word);
     code.match_indices(text).any(|(at, _)| {
         let (before, after) = (code[..at].chars().next_back(), code[at + text.len()..].chars().next());
-        !(before.is_some_and(part) || open && after.is_some_and(part))
+        !(before.is_some_and(in_word) || open && after.is_some_and(in_word))
     })
 }
 

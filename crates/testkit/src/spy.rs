@@ -1,5 +1,5 @@
-//! A congestion control that passes everything on and writes the window down after each call. It may pace what the other
-//! one does not.
+//! A congestion control that passes every call on to another one and records the window after it. It can pace a control that
+//! does not pace.
 
 use skyhaul_base::{Instant, Rate};
 use skyhaul_cc::{
@@ -46,7 +46,7 @@ pub struct Note {
     pub adsn: f64,
 }
 
-/// What a spy has written down, shared with the test.
+/// What a spy has recorded, shared with the test.
 pub type Notes = Arc<Mutex<Vec<Note>>>;
 
 /// The spy.

@@ -124,8 +124,8 @@ fn each_file_that_names_a_whole_list_is_in_the_table() {
                 continue;
             }
             found += 1;
-            let told = rows.iter().any(|(s, files, _)| s == subject && files.contains(&file.as_str()));
-            if !told && !WRITTEN.contains(&file.as_str()) {
+            let in_table = rows.iter().any(|(s, files, _)| s == subject && files.contains(&file.as_str()));
+            if !in_table && !WRITTEN.contains(&file.as_str()) {
                 missing.push(format!("{file} names all that the list of {subject} names"));
             }
         }

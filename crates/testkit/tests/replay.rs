@@ -18,16 +18,21 @@ fn run(target: fn(&[u8]), name: &str, data: &[u8]) {
     assert!(result.is_ok(), "{name}: {data:?}");
 }
 
-fn replay(target: fn(&[u8]), name: &str) {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
-    let mut files: Vec<_> = std::fs::read_dir(&corpus)
-        .unwrap_or_else(|e| panic!("{}: {e}", corpus.display()))
+/// The files of a corpus, each with its path.
+fn corpus(name: &str) -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
+    let mut files: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
         .map(|f| f.expect("a directory entry").path())
         .collect();
     files.sort();
-    assert!(!files.is_empty(), "no seeds in {}", corpus.display());
-    for file in files {
-        run(target, &file.display().to_string(), &std::fs::read(&file).expect("readable"));
+    assert!(!files.is_empty(), "no seeds in {}", folder.display());
+    files.iter().map(|f| (f.display().to_string(), std::fs::read(f).expect("readable"))).collect()
+}
+
+fn replay(target: fn(&[u8]), name: &str) {
+    for (file, data) in corpus(name) {
+        run(target, &file, &data);
     }
     let mut rng = Rng::stream(1, name);
     for n in 0..cases() {
@@ -39,14 +44,10 @@ fn replay(target: fn(&[u8]), name: &str) {
 
 /// Runs `target` on the corpus with up to eight bytes changed, cut off or added.
 fn mutate(target: fn(&[u8]), name: &str, count: u64) {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
-    let mut files: Vec<_> =
-        std::fs::read_dir(&corpus).expect("there").map(|f| f.expect("an entry").path()).collect();
-    files.sort();
-    let seeds: Vec<Vec<u8>> = files.iter().map(|f| std::fs::read(f).expect("readable")).collect();
+    let seeds = corpus(name);
     let mut rng = Rng::stream(2, name);
     for _ in 0..count {
-        let mut data = seeds[rng.below(seeds.len() as u64) as usize].clone();
+        let mut data = seeds[rng.below(seeds.len() as u64) as usize].1.clone();
         for _ in 0..=rng.below(8) {
             let at = rng.below(data.len().max(1) as u64) as usize;
             match rng.below(8) {

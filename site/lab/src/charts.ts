@@ -2,6 +2,7 @@
 import * as vega from "vega";
 import { expressionInterpreter } from "vega-interpreter";
 import { compile, type TopLevelSpec } from "vega-lite";
+import { DASHES } from "./marks.js";
 
 export interface Line {
   label: string;
@@ -24,7 +25,6 @@ export const LEFT = 58;
 export const RIGHT = 10;
 const TOP = 8;
 const BOTTOM = 38;
-const DASHES = [[], [7, 3], [2, 2], [9, 3, 2, 3]];
 
 const views = new Map<Element, vega.View>();
 
@@ -110,7 +110,7 @@ export function bars(element: HTMLElement, height: number, duration: number, int
   const lanes = Math.max(1, all.length);
   const floor = (lane: number) => lanes - 1 - lane;
   const values = all.flatMap((b, lane) =>
-    // However few they are, they are seen.
+    // A bar has a least height, so that a single loss can be seen.
     b.x.flatMap((x, i) => (b.y[i] ? [{ x, x2: x + interval, y: floor(lane), y2: floor(lane) + 0.85 * Math.max(0.12, b.y[i]! / b.most), c: b.cause }] : [])),
   );
   const domain = all.map((b) => b.cause);

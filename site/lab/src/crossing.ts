@@ -46,16 +46,16 @@ export function crossing(c: Crossings, from: number, to: number, delay: number):
   const across: [number, number] = [Infinity, Infinity];
   c.sent_s.forEach((sent, i) => {
     const end = c.end_s[i];
-    const way = c.backward[i] ? 1 : 0;
-    if (end != null && c.fate[i] === "arrived") across[way] = Math.min(across[way], end - sent);
+    const direction = c.backward[i] ? 1 : 0;
+    if (end != null && c.fate[i] === "arrived") across[direction] = Math.min(across[direction], end - sent);
   });
-  for (const way of [0, 1]) if (!Number.isFinite(across[way])) across[way] = delay;
+  for (const direction of [0, 1]) if (!Number.isFinite(across[direction])) across[direction] = delay;
   const segments = c.sent_s.map((sent, i): Segment => {
-    const way = c.backward[i] ? 1 : 0;
+    const direction = c.backward[i] ? 1 : 0;
     const end = c.end_s[i] ?? Infinity;
     const fate = c.fate[i]!;
-    const arrived = fate === "arrived" && Number.isFinite(end);
-    const wait = arrived ? Math.max(0, end - sent - across[way]!) : fate === "error" ? Math.max(0, end - sent - across[way]!) : 0;
+    const crossed = fate === "arrived" || fate === "error";
+    const wait = crossed && Number.isFinite(end) ? Math.max(0, end - sent - across[direction]!) : 0;
     return { sent, end, fate, kind: c.kind[i]!, backward: c.backward[i]!, seq: c.seq[i]!, wait };
   });
   return { segments, across, from, to, leftOut: c.left_out };
@@ -82,7 +82,7 @@ export function count(c: Crossing, t: number): { on: Record<string, number>; los
   const on: Record<string, number> = {};
   let lost = 0;
   for (const s of c.segments) {
-    if (s.sent <= t && t <= s.end && s.fate !== "x") on[s.kind] = (on[s.kind] ?? 0) + 1;
+    if (s.sent <= t && t <= s.end) on[s.kind] = (on[s.kind] ?? 0) + 1;
     if (s.fate !== "arrived" && s.fate !== "on the way" && s.end <= t && s.end > t - c.across[0] - c.across[1]) lost += 1;
   }
   return { on, lost };
@@ -90,7 +90,7 @@ export function count(c: Crossing, t: number): { on: Record<string, number>; los
 
 const STRIP = 66;
 
-/** Draws the segments of a control: its colour says whose they are, their shape what they are, that of a cross why one was lost. */
+/** Draws the segments of a control: the colour is that of the control, the shape shows the kind; the colour of a cross is that of the cause of loss. */
 export function draw(canvas: HTMLCanvasElement, c: Crossing, t: number, history: number, control: number): void {
   const ratio = window.devicePixelRatio || 1;
   const [width, height] = [canvas.clientWidth, canvas.clientHeight];

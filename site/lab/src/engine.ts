@@ -76,7 +76,7 @@ export class Engine {
 
   constructor(private readonly base: URL) {
     this.module = this.compile();
-    // Whoever asks hears of it; nobody may be asking yet.
+    // A failure reaches everyone who asks; before the first question it would count as unhandled.
     this.module.catch(() => {});
   }
 
@@ -132,6 +132,7 @@ export class Engine {
     worker.onerror = (e) => {
       this.busy.get(worker)?.fail(new Error(`the simulator could not be started: ${e.message}`));
       this.busy.delete(worker);
+      void this.start();
     };
     return worker;
   }

@@ -19,7 +19,7 @@ const field = (name: string) => form.elements.namedItem(name) as HTMLInputElemen
 
 const engine = new Engine(BASE);
 let state = fromLink(location.hash);
-/** What of the address could not be followed. */
+/** Parts of the address that could not be followed, in words. */
 let notes = notFollowed(location.hash);
 let known: Known = { link: "", group: "", limit: "" };
 let check: Check | undefined;
@@ -29,7 +29,7 @@ let now = 0;
 let playing = false;
 let charts: typeof Charts;
 let links: typeof Links;
-/** Counts what was asked for: answers that come too late are dropped. */
+/** Number of the newest run: answers to an older one are dropped. */
 let turn = 0;
 
 const drawing = Promise.all([import("./charts.js"), import("./crossing.js")]).then(([c, l]) => {
@@ -126,7 +126,7 @@ function entered(failure: Failure): HTMLElement | undefined {
   return key !== "" && state.set.length > 0 ? field("set") : undefined;
 }
 
-/** What a control of the page is called there. */
+/** The name that the page shows for one of its controls. */
 function called(of: HTMLElement): string {
   const inside = (of.closest("label")?.firstChild?.textContent ?? "").trim();
   return of.getAttribute("aria-label") ?? (inside || "Further lines");
@@ -219,7 +219,7 @@ async function run(): Promise<void> {
   try {
     await learn();
     remember();
-    // The duration decides how often is sampled, and the file says how often: first without, then with it.
+    // The interval of samples in the file follows from the duration: a check of the file without it gives the duration.
     const draft = lines(state, known, 1).slice(0, -1).join("\n");
     const [of] = await engine.ask<Check>({ check: { scenario: `${draft}\n` } });
     if (mine !== turn) return;
@@ -311,7 +311,7 @@ async function drawCharts(): Promise<void> {
   }
   by("c-drops").replaceChildren();
   for (const [i, d] of drops.entries()) {
-    const part = document.createElement("div");
+    const panel = document.createElement("div");
     const head = document.createElement("p");
     head.className = "drops-of";
     const list = runs[i]!.over_time.losses.map((l) => ({ ...l, sum: l.counts.reduce((a, b) => a + b, 0) }));
@@ -319,8 +319,8 @@ async function drawCharts(): Promise<void> {
     head.textContent = `${labels[i]}: ${words || "no losses"}`;
     const plot = document.createElement("div");
     plot.className = "plot small";
-    part.append(head, plot);
-    by("c-drops").append(part);
+    panel.append(head, plot);
+    by("c-drops").append(panel);
     await charts.bars(plot, HEIGHT.drops, duration, d.interval, d.bars, `Losses of ${labels[i]} over time, by true cause.`);
   }
   const causes = [...new Set(drops.flatMap((d) => d.bars.map((b) => b.cause)))];
@@ -331,7 +331,7 @@ async function drawCharts(): Promise<void> {
     veil.className = "veil";
     plot.append(veil);
   });
-  // Of what the segments of a link are drawn with.
+  // The legend of the segments on the link.
   const marks = links.KINDS.map((kind) => mark((g) => links.dot(g, 7, 7, kind, charts.colour("text")), links.KIND_WORDS[kind]!));
   by("kind-legend").replaceChildren(...marks, mark((g) => links.cross(g, 7, 7, charts.colour("text")), "lost: the colour is that of the cause"));
   panels();
@@ -487,6 +487,7 @@ function scenarioFile(files: string[], chosen: number): void {
 }
 
 async function sweep(): Promise<void> {
+  if (!check) return;
   const mine = turn;
   pause();
   const button = by<HTMLButtonElement>("sweep-run");
@@ -502,7 +503,7 @@ async function sweep(): Promise<void> {
     const rate = check!.links.find((l) => l.name === known.link)?.forward.rate_bit_s ?? null;
     await Promise.all(
       all.map(async ({ loss, control }) => {
-        // Nothing is drawn over time.
+        // A sweep draws nothing over time, so nothing is recorded.
         const text = file({ ...state, loss }, known, duration, control).replace(/^record = .*\n/m, "");
         const [r] = await engine.ask<Run>({ run: { scenario: text } });
         points.push({ loss, control, y: (r.goodput_bit_s ?? 0) / 1e6 });
@@ -584,7 +585,7 @@ form.addEventListener("change", (e) => {
   }
   read();
   if (target.name === "preset") {
-    // What was said of another preset's links and flows need not fit this one.
+    // Values for the links and flows of another preset need not fit this one.
     const { cc, preset, seed, speed } = state;
     state = { ...START, cc, preset, seed, speed, loss: preset === START.preset ? START.loss : "", duration: preset === START.preset ? START.duration : "" };
     fill();
@@ -679,16 +680,16 @@ addEventListener("keydown", (e) => {
 });
 
 let resize = 0;
-function again(): void {
+function redraw(): void {
   clearTimeout(resize);
   resize = window.setTimeout(() => runs.length > 0 && void drawCharts().then(() => seek(now)), 150);
 }
 let width = innerWidth;
 addEventListener("resize", () => {
-  if (innerWidth !== width) again();
+  if (innerWidth !== width) redraw();
   width = innerWidth;
 });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 
 async function begin(): Promise<void> {
   fill();

@@ -1,13 +1,15 @@
 // The marks of legends, with their words.
 
-const DASH = ["", "7 3", "2 2", "9 3 2 3"];
+/** Dashes of the lines of the controls, in pixels. */
+export const DASHES = [[], [7, 3], [2, 2], [9, 3, 2, 3]];
+
 /** The line of the control with this number. */
 export function swatch(i: number): SVGElement {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("width", "26");
   svg.setAttribute("height", "10");
   svg.setAttribute("aria-hidden", "true");
-  svg.innerHTML = `<line x1="0" x2="26" y1="5" y2="5" stroke="var(--control-${i})" stroke-width="2.5" stroke-dasharray="${DASH[i]}"/>`;
+  svg.innerHTML = `<line x1="0" x2="26" y1="5" y2="5" stroke="var(--control-${i})" stroke-width="2.5" stroke-dasharray="${DASHES[i]!.join(" ")}"/>`;
   return svg;
 }
 

@@ -26,7 +26,7 @@ scope.addEventListener("activate", (e) => {
   (e as Life).waitUntil(old.then((keys) => Promise.all(keys.map((k) => caches.delete(k)))).then(() => scope.clients.claim()));
 });
 
-// The network first, so that a page that was built anew is shown; what is kept where there is none.
+// The network comes first, so that a new build of the page is shown; the kept files answer where there is no network.
 scope.addEventListener("fetch", (e) => {
   const { request } = e as Fetch;
   if (request.method !== "GET" || new URL(request.url).origin !== location.origin) return;

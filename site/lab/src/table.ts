@@ -4,7 +4,7 @@ import type { Run } from "./engine.js";
 /** The rows of the table of results: a column for each run; `link` is the one whose utilization counts. */
 export function rows(runs: Run[], labels: string[], link: string): [HTMLElement, HTMLElement] {
   const sum = (list: Record<string, number | string | null>[], column: string) => list.reduce((n, q) => n + Number(q[column] ?? 0), 0);
-  const ways = (r: Run) => r.links.filter((l) => l.direction === "forward");
+  const forward = (r: Run) => r.links.filter((l) => l.direction === "forward");
   const count = (n: number) => n.toLocaleString("en");
   const columns: [string, (r: Run) => string][] = [
     ["Goodput, Mbit/s", (r) => ((r.goodput_bit_s ?? 0) / 1e6).toFixed(3)],
@@ -15,9 +15,9 @@ export function rows(runs: Run[], labels: string[], link: string): [HTMLElement,
     ["Recoveries", (r) => count(sum(r.flows, "recoveries"))],
     ["Probes sent", (r) => count(sum(r.flows, "probes_sent"))],
     ["Probes answered", (r) => count(sum(r.flows, "probes_answered"))],
-    ["Data lost: error", (r) => count(sum(ways(r), "data_dropped_error"))],
-    ["Data lost: queue full", (r) => count(sum(ways(r), "data_dropped_full"))],
-    ["Probes lost", (r) => count(sum(ways(r), "probe_dropped_error") + sum(ways(r), "probe_dropped_full") + sum(ways(r), "probe_dropped_pushed_out") + sum(ways(r), "probe_dropped_aqm"))],
+    ["Data lost: error", (r) => count(sum(forward(r), "data_dropped_error"))],
+    ["Data lost: queue full", (r) => count(sum(forward(r), "data_dropped_full"))],
+    ["Probes lost", (r) => count(sum(forward(r), "probe_dropped_error") + sum(forward(r), "probe_dropped_full") + sum(forward(r), "probe_dropped_pushed_out") + sum(forward(r), "probe_dropped_aqm"))],
     ["Digest", (r) => r.digest],
   ];
   const cell = (tag: "th" | "td", text: string, scope?: string) => {

@@ -29,9 +29,9 @@ self.onmessage = async ({ data }: MessageEvent) => {
   try {
     const from = performance.now();
     const answer = ask(await exports!, data.request);
-    self.postMessage({ id: data.id, answer, took: performance.now() - from });
+    self.postMessage({ answer, took: performance.now() - from });
   } catch (e) {
     // A trap leaves the memory as it was in the middle of a run: the next question needs another worker.
-    self.postMessage({ id: data.id, answer: { error: { message: `the simulator stopped: ${e}` } }, broken: true });
+    self.postMessage({ answer: { error: { message: `the simulator stopped: ${e}` } }, broken: true });
   }
 };

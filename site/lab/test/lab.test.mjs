@@ -41,11 +41,11 @@ after(async () => {
 async function open(link = "", options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   const page = await context.newPage();
-  const said = [];
-  page.on("console", (m) => ["error", "warning"].includes(m.type()) && said.push(m.text()));
-  page.on("pageerror", (e) => said.push(String(e)));
-  page.on("request", (r) => r.url().startsWith(base) || said.push(`asked for ${r.url()}`));
-  page.said = said;
+  const problems = [];
+  page.on("console", (m) => ["error", "warning"].includes(m.type()) && problems.push(m.text()));
+  page.on("pageerror", (e) => problems.push(String(e)));
+  page.on("request", (r) => r.url().startsWith(base) || problems.push(`asked for ${r.url()}`));
+  page.problems = problems;
   await page.goto(base + link);
   await settled(page);
   return page;
@@ -68,7 +68,7 @@ function native(scenario) {
 }
 
 async function done(page) {
-  assert.deepEqual(page.said, []);
+  assert.deepEqual(page.problems, []);
   await page.context().close();
 }
 
@@ -198,9 +198,9 @@ test("the link that limits the flows is chosen, and the values of the preset are
 
 test("a link that cannot be followed is said", async () => {
   const page = await open("#presett=x&duration=10+s&cc=sack&cc=reno&cc=cubic&cc=bbr&cc=hybla");
-  const said = await text(page, "#warnings");
-  assert.match(said, /"presett", which this page does not know/);
-  assert.match(said, /5 congestion controls; the page shows the first 4/);
+  const warnings = await text(page, "#warnings");
+  assert.match(warnings, /"presett", which this page does not know/);
+  assert.match(warnings, /5 congestion controls; the page shows the first 4/);
   await done(page);
   const other = await browser.newPage();
   await other.goto(`${base}#link=up&duration=10+s`);
@@ -262,6 +262,6 @@ test("it opens again without a network", async () => {
   await page.reload();
   await settled(page);
   assert.match(await text(page, "#status"), /3 runs of 60 s/);
-  page.said.length = 0; // The browser says of each file that the network is gone.
+  page.problems.length = 0; // The browser says of each file that the network is gone.
   await done(page);
 });

@@ -12,8 +12,8 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Goal {
-    /// Most harm: the share of the goodput they have alone that the candidate takes from its neighbours beyond what
-    /// one more of their own kind takes (harm: Ware, Mukerjee, Seshan, Sherry 2019).
+    /// Most harm: the goodput that the candidate takes from its neighbours beyond what one more flow of their kind takes,
+    /// as a share of the goodput that the neighbours have alone (harm: Ware, Mukerjee, Seshan, Sherry 2019).
     Harm,
     /// Least share: the goodput of the candidate beside its neighbours, relative to that of one of their kind in its
     /// place.

@@ -132,15 +132,16 @@ fn conclude(space: &Space, pool: &WorkerPool<'_>, cases: &Cases) -> Result<Searc
         let first = cases.values().next().map_or_else(|| "the budget is too short".into(), |c| why(&c.1));
         return Err(AttackError::Nothing { first }.into());
     };
+    // A seed in a file is an integer of TOML, of 63 bits without its sign.
     let seeds =
         |from: u64, n: u64| (0..n).map(move |i| setup.seed.wrapping_add(from + i) & (i64::MAX as u64));
     let mut worst = (*first).clone();
-    let mut best = f64::INFINITY;
+    let mut least = f64::INFINITY;
     for point in finalists {
         let values = values(pool, point, seeds(0, 1 + CHOICE))?;
         let cost = goal.cost(estimate(&values).mean);
-        if !values.is_empty() && cost < best {
-            (worst, best) = (point.clone(), cost);
+        if !values.is_empty() && cost < least {
+            (worst, least) = (point.clone(), cost);
         }
     }
     let fresh = values(pool, &worst, seeds(1 + CHOICE, FRESH))?;

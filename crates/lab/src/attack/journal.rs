@@ -29,7 +29,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// In what it differs from another, for a message.
+    /// In what this search differs from another, for a message; `None` if it is the same.
     fn differs(&self, other: &Self) -> Option<String> {
         [
             ("control", &self.control, &other.control),
@@ -68,23 +68,23 @@ impl Journal {
     pub(super) fn open(folder: &Path, head: &Head) -> Result<(Self, BTreeMap<String, Outcome>), LabError> {
         let path = folder.join(FILE);
         let mut known = BTreeMap::new();
-        let old = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
+        let mut whole = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(e) => return Err(LabError::read(&path)(e)),
         };
         // What follows the last line break was being written when the program was killed.
-        let whole = &old[..old.rfind('\n').map_or(0, |end| end + 1)];
+        whole.truncate(whole.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1));
         let damaged = |line: usize| AttackError::Journal { path: path.clone(), line };
-        for (i, line) in whole.lines().enumerate() {
+        for (i, line) in whole.split_inclusive(|b| *b == b'\n').enumerate() {
             if i == 0 {
-                let other: Head = serde_json::from_str(line).map_err(|_| damaged(1))?;
+                let other: Head = serde_json::from_slice(line).map_err(|_| damaged(1))?;
                 if let Some(what) = other.differs(head) {
                     return Err(AttackError::Other { folder: folder.to_owned(), what }.into());
                 }
                 continue;
             }
-            let Line { case, outcome } = serde_json::from_str(line).map_err(|_| damaged(i + 1))?;
+            let Line { case, outcome } = serde_json::from_slice(line).map_err(|_| damaged(i + 1))?;
             known.insert(case.key(), outcome);
         }
         let file =

@@ -8,7 +8,7 @@ pub trait SearchObserver: Sync {
     }
     /// The search is over; the best cases are run with other seeds.
     fn confirm(&self) {}
-    /// Does a simulation, by calling `run` once; whoever watches may hold a lock meanwhile.
+    /// Wraps a simulation: calls `run` once. An observer may hold a lock meanwhile.
     fn around(&self, run: &mut dyn FnMut()) {
         run();
     }

@@ -13,7 +13,7 @@ pub(super) const PACKET: u64 = 1500;
 pub(super) struct Point {
     /// Rate of the path, bit/s.
     pub(super) rate: u64,
-    /// RTT of the empty path, ns.
+    /// RTT of the empty path without jitter, ns.
     pub(super) rtt_ns: u64,
     /// Length of the buffer in bandwidth-delay products.
     pub(super) buffer: f64,
@@ -32,7 +32,7 @@ pub(super) struct Point {
 }
 
 impl Point {
-    /// RTT of the empty path, s.
+    /// RTT of the empty path without jitter, s.
     pub(super) fn rtt_s(&self) -> f64 {
         self.rtt_ns as f64 / 1e9
     }

@@ -23,14 +23,14 @@ pub(super) struct WorkerPool<'a> {
     clock: Stopwatch,
     journal: Option<&'a Journal>,
     known: BTreeMap<String, Outcome>,
-    spent: Mutex<Progress>,
+    progress: Mutex<Progress>,
 }
 
-/// What has been used.
+/// The finished cases of the search: their number, and the worst value.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     cases: usize,
-    best: Option<f64>,
+    worst: Option<f64>,
 }
 
 impl<'a> WorkerPool<'a> {
@@ -42,8 +42,8 @@ impl<'a> WorkerPool<'a> {
         known: BTreeMap<String, Outcome>,
         watch: &'a dyn SearchObserver,
     ) -> Self {
-        let spent = Mutex::default();
-        Self { setup, jobs, watch, budget, clock: Stopwatch::start(), journal, known, spent }
+        let progress = Mutex::default();
+        Self { setup, jobs, watch, budget, clock: Stopwatch::start(), journal, known, progress }
     }
 
     /// Runs cases with seeds; `None` for those that were stopped. `allowed` says whether one may still begin.
@@ -68,38 +68,38 @@ impl<'a> WorkerPool<'a> {
         workers::share(all.len(), self.jobs, &more, &case).into_iter().map(Option::transpose).collect()
     }
 
-    /// Tells the watcher of a finished case of the search.
-    fn tell(&self, outcome: &Outcome) {
+    /// Reports a finished case of the search to the observer.
+    fn report(&self, outcome: &Outcome) {
         let goal = self.setup.goal;
-        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
-        spent.cases += 1;
-        let better = |v: f64| spent.best.is_none_or(|b| goal.cost(v) < goal.cost(b));
-        if let Some(value) = outcome.value().filter(|v| better(*v)) {
-            spent.best = Some(value);
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        progress.cases += 1;
+        let is_worse = |v: f64| progress.worst.is_none_or(|w| goal.cost(v) < goal.cost(w));
+        if let Some(value) = outcome.value().filter(|v| is_worse(*v)) {
+            progress.worst = Some(value);
         }
-        let runs = (spent.cases * goal.roles().len()) as u64;
-        let (position, length) = match self.budget {
+        let runs = (progress.cases * goal.roles().len()) as u64;
+        let (spent, budget) = match self.budget {
             Budget::Runs(most) => (runs, most),
             Budget::Time(most) => (self.clock.elapsed().as_secs(), most.as_secs().max(1)),
         };
-        self.watch.case(position.min(length), length, spent.cases, spent.best);
+        self.watch.case(spent.min(budget), budget, progress.cases, progress.worst);
     }
 }
 
 impl Evaluate for WorkerPool<'_> {
     fn evaluate(&self, cases: &[Point]) -> Result<Vec<Option<Outcome>>, LabError> {
         let mut outcomes: Vec<Option<Outcome>> = vec![None; cases.len()];
-        let begun = self.spent.lock().unwrap_or_else(PoisonError::into_inner).cases;
+        let finished = self.progress.lock().unwrap_or_else(PoisonError::into_inner).cases;
         // Known cases count too: a search that goes on ends where one without a break ends.
         let allowed = match self.budget {
-            Budget::Runs(most) => (most as usize / self.setup.goal.roles().len()).saturating_sub(begun),
+            Budget::Runs(most) => (most as usize / self.setup.goal.roles().len()).saturating_sub(finished),
             Budget::Time(_) => usize::MAX,
         };
         let mut missing = Vec::new();
         for (i, case) in cases.iter().enumerate().take(allowed) {
             match self.known.get(&case.key()) {
                 Some(outcome) => {
-                    self.tell(outcome);
+                    self.report(outcome);
                     outcomes[i] = Some(outcome.clone());
                 }
                 None => missing.push(i),
@@ -111,7 +111,7 @@ impl Evaluate for WorkerPool<'_> {
             Budget::Runs(_) => true,
         };
         let done = |i: usize, outcome: &Outcome| {
-            self.tell(outcome);
+            self.report(outcome);
             self.journal.map_or(Ok(()), |j| j.note(&todo[i].0, outcome))
         };
         for (i, outcome) in missing.into_iter().zip(self.run(&todo, &in_time, &done)?) {

@@ -87,7 +87,7 @@ pub fn read(path: &Path) -> Result<Results, LabError> {
         }
     };
     if matches!(kind, Kind::Reproduce | Kind::Evaluate) && manifest["complete"] != true {
-        return Err(CompareError::Incomplete { path: path.to_owned() }.into());
+        return Err(CompareError::Incomplete { path: path.to_owned(), kind: kind.word() }.into());
     }
     let engine =
         needed(&path.join(MANIFEST), &manifest, "engine", "text such as 0.1.0-9e286817", Value::as_str)?;
@@ -217,12 +217,12 @@ fn leaves(value: &Value, name: String, found: &mut dyn FnMut(String, f64)) {
         }
         Value::Array(all) => {
             for (i, v) in all.iter().enumerate() {
-                let part = |key: &str| v[key].as_str().map(str::to_owned);
+                let text = |key: &str| v[key].as_str().map(str::to_owned);
                 let index = v["index"].as_u64().map(|i| format!("[{i}]"));
-                let called = part("group").or_else(|| part("link"));
-                let called = called.map_or_else(|| i.to_string(), |c| c + &index.unwrap_or_default());
-                let called = part("direction").map_or(called.clone(), |d| format!("{called}.{d}"));
-                leaves(v, below(&called), found);
+                let label = text("group").or_else(|| text("link"));
+                let label = label.map_or_else(|| i.to_string(), |l| l + &index.unwrap_or_default());
+                let label = text("direction").map_or(label.clone(), |d| format!("{label}.{d}"));
+                leaves(v, below(&label), found);
             }
         }
         Value::Number(x) => found(name, x.as_f64().unwrap_or(f64::NAN)),

@@ -50,18 +50,20 @@ pub enum CompareError {
         right: String,
     },
     /// A manifest is of an unknown kind.
-    #[error("{}: results of an unknown kind, `{kind}`; accepted: run, study, reproduce", manifest.display())]
+    #[error("{}: results of an unknown kind, `{kind}`; accepted: run, study, reproduce, evaluate", manifest.display())]
     UnknownKind {
         /// The manifest.
         manifest: PathBuf,
         /// What it says.
         kind: String,
     },
-    /// A reproduction is incomplete.
-    #[error("{}: the reproduction was interrupted: run it again to complete it", path.display())]
+    /// A reproduction or an evaluation is incomplete.
+    #[error("{}: the results of {kind} that was interrupted: run it again to complete it", path.display())]
     Incomplete {
         /// Its folder.
         path: PathBuf,
+        /// Its kind, with an article.
+        kind: &'static str,
     },
     /// The path is not a folder.
     #[error("cannot read {}: {words}", path.display())]
@@ -90,7 +92,7 @@ pub enum CompareError {
     Key {
         /// The file.
         path: PathBuf,
-        /// What.
+        /// The key.
         key: String,
         /// The problem.
         what: &'static str,

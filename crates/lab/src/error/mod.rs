@@ -30,7 +30,7 @@ pub enum LabError {
     /// A user-defined control failed during a run.
     #[error(transparent)]
     Failed(#[from] Failure),
-    /// A run that was needed to its end used up its memory.
+    /// A run ended early at its memory limit, and its caller needs the whole run.
     #[error("{0}")]
     Ended(Ended),
     /// A study cannot be planned, run or written.
@@ -161,12 +161,12 @@ pub enum LabError {
         /// The folder.
         folder: PathBuf,
     },
-    /// No paper, or no study of a paper, has this name.
+    /// No paper, no study of a paper, or no case of an evaluation has this name.
     #[error("{name}: there is no such {what} (known: {known})")]
     NoSuch {
         /// The name.
         name: String,
-        /// `paper` or `study`.
+        /// `paper`, `study` or `case`.
         what: &'static str,
         /// The known names.
         known: String,

@@ -137,19 +137,19 @@ fn stream<'a>(run: &Recorded, flow: RecordedFlow<'a>, socket: u32) -> Stream<'a>
 #[must_use]
 pub fn interval(start: f64, end: f64, rows: &[(u32, [f64; 5])]) -> Value {
     let seconds = end - start;
-    let streams = rows.iter().map(|(socket, [_, bytes, again, cwnd, rtt])| {
+    let streams = rows.iter().map(|(socket, [_, bytes, retransmits, cwnd, rtt])| {
         json!({
             "socket": socket, "start": start, "end": end, "seconds": seconds, "bytes": whole(*bytes),
-            "bits_per_second": per_second(*bytes, seconds), "retransmits": whole(*again),
+            "bits_per_second": per_second(*bytes, seconds), "retransmits": whole(*retransmits),
             "snd_cwnd": whole(*cwnd), "rtt": whole(*rtt), "omitted": false, "sender": true,
         })
     });
-    let (bytes, again) = rows.iter().fold((0.0, 0.0), |(b, r), (_, row)| (b + row[1], r + row[2]));
+    let (bytes, retransmits) = rows.iter().fold((0.0, 0.0), |(b, r), (_, row)| (b + row[1], r + row[2]));
     json!({
         "streams": streams.collect::<Vec<_>>(),
         "sum": {
             "start": start, "end": end, "seconds": seconds, "bytes": whole(bytes),
-            "bits_per_second": per_second(bytes, seconds), "retransmits": whole(again), "omitted": false,
+            "bits_per_second": per_second(bytes, seconds), "retransmits": whole(retransmits), "omitted": false,
             "sender": true,
         },
     })
@@ -162,7 +162,12 @@ fn ended(s: &Stream<'_>, duration: f64) -> Value {
 
 /// Totals of a stream: bytes acknowledged and segments retransmitted over its duration in seconds.
 #[must_use]
-pub fn stream_ended(socket: u32, intervals: &[[f64; 5]], (bytes, again): (u64, u64), duration: f64) -> Value {
+pub fn stream_ended(
+    socket: u32,
+    intervals: &[[f64; 5]],
+    (bytes, retransmits): (u64, u64),
+    duration: f64,
+) -> Value {
     let rate = per_second(bytes as f64, duration);
     let rtts: Vec<f64> = intervals.iter().map(|row| row[4]).filter(|rtt| *rtt > 0.0).collect();
     let most = |i: usize| intervals.iter().map(|row| row[i]).fold(0.0, f64::max);
@@ -171,7 +176,7 @@ pub fn stream_ended(socket: u32, intervals: &[[f64; 5]], (bytes, again): (u64, u
     json!({
         "sender": {
             "socket": socket, "start": 0, "end": duration, "seconds": duration, "bytes": bytes,
-            "bits_per_second": rate, "retransmits": again,
+            "bits_per_second": rate, "retransmits": retransmits,
             "max_snd_cwnd": whole(most(3)), "max_rtt": whole(most(4)),
             "min_rtt": whole(if least.is_finite() { least } else { 0.0 }), "mean_rtt": whole(mean), "sender": true,
         },

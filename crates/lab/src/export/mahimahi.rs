@@ -28,12 +28,12 @@ pub fn mahimahi(results: &Path, out: &Path) -> Result<Vec<PathBuf>, LabError> {
         fs::create_dir_all(&folder).map_err(LabError::write(&folder))?;
         let before = written.len();
         for (i, link) in run.scenario().links.iter().enumerate() {
-            for (forward, way, direction) in
+            for (forward, word, direction) in
                 [(true, "forward", &link.forward), (false, "reverse", &link.reverse)]
             {
                 let seed = run.case.seed;
                 let (agenda, first) = run.scenario().agenda(seed, |l, f| (l, f) == (i, forward));
-                let name = format!("links.{}.{way}", link.name);
+                let name = format!("links.{}.{word}", link.name);
                 let Some(times) = opportunities(&run, direction, agenda, first, &name)? else { continue };
                 let path = folder.join(format!("{name}.mahimahi"));
                 fs::write(&path, times).map_err(LabError::write(&path))?;
@@ -74,7 +74,7 @@ impl Sending {
     }
 }
 
-/// The lines of a trace; none if the transmitter is infinitely fast at any time.
+/// The lines of a trace; `None` if the transmitter is infinitely fast at any time.
 fn opportunities(
     run: &Recorded,
     direction: &Direction,

@@ -21,7 +21,6 @@ use crate::error::{ExportError, LabError};
 use crate::results::MANIFEST;
 use serde_json::Value;
 use skyhaul_study::files::read_text;
-
 use std::path::Path;
 
 /// The manifest of a results directory.
@@ -40,9 +39,4 @@ fn json(path: &Path) -> Result<Value, LabError> {
 
 fn unreadable(path: &Path, why: &dyn std::fmt::Display) -> ExportError {
     ExportError::Unreadable { path: path.to_owned(), why: why.to_string() }
-}
-
-/// Calls a function for each, until one fails.
-fn in_order<T, U>(all: Vec<T>, mut each: impl FnMut(&T) -> Result<U, LabError>) -> Result<Vec<U>, LabError> {
-    all.iter().map(&mut each).collect()
 }

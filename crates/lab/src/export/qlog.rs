@@ -4,7 +4,6 @@
 //! recorder, and the result is checked against the recorded one; smoothed RTT and data in flight come from the
 //! recorded series. TCP events use Skyhaul's own schema, described in docs/exports.md.
 
-use super::in_order;
 use super::recorded::{Recorded, RecordedFlow, runs};
 use crate::capture::choose;
 use crate::engine::simulator;
@@ -70,16 +69,15 @@ pub fn qlog_with(
             let folder = run.folder.clone();
             return Err(ExportError::TooManyFlows { folder, files, most: MOST_FILES }.into());
         }
+        let trace = |f| is_chosen(f).then(|| Trace::create(&run, f, &folder)).transpose();
+        let links = run.scenario().links.iter();
         let mut log = Log {
-            flows: in_order(flows, |f| is_chosen(f).then(|| Trace::create(&run, f, &folder)).transpose())?,
+            flows: flows.iter().map(trace).collect::<Result<_, _>>()?,
+            links: links
+                .flat_map(|l| ["forward", "reverse"].map(|direction| format!("links.{}.{direction}", l.name)))
+                .collect(),
             ..Log::default()
         };
-        log.links = run
-            .scenario()
-            .links
-            .iter()
-            .flat_map(|l| ["forward", "reverse"].map(|way| format!("links.{}.{way}", l.name)))
-            .collect();
         let result = recorded(&run.case, &mut log, controls, watch)?;
         if Some(result.events) != run.summary["events"].as_u64() {
             return Err(other_engine(&run).into());

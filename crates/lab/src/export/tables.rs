@@ -1,8 +1,7 @@
 //! The tables of a results directory, as CSV or unchanged.
 
-use super::{in_order, unreadable};
+use super::unreadable;
 use crate::error::{ExportError, LabError};
-use parquet::basic::Type as Physical;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use skyhaul_study::table::inert;
@@ -48,7 +47,7 @@ fn each(
     if tables.is_empty() {
         return Err(ExportError::NoTables { results: results.to_owned() }.into());
     }
-    in_order(tables, |table| {
+    let one = |table: &PathBuf| {
         let inside = table.strip_prefix(results).unwrap_or(table);
         let target = out.join(inside).with_extension(extension);
         if let Some(folder) = target.parent() {
@@ -56,7 +55,8 @@ fn each(
         }
         write(table, &target)?;
         Ok(target)
-    })
+    };
+    tables.iter().map(one).collect()
 }
 
 fn find(folder: &Path, depth: usize, tables: &mut Vec<PathBuf>) -> Result<(), LabError> {
@@ -76,8 +76,6 @@ fn one(table: &Path, target: &Path) -> Result<(), LabError> {
     let file = File::open(table).map_err(LabError::read(table))?;
     let reader = SerializedFileReader::new(file).map_err(|e| unreadable(&e))?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
-    let texts: Vec<bool> =
-        schema.columns().iter().map(|c| c.physical_type() == Physical::BYTE_ARRAY).collect();
     let unwritable = |e: csv::Error| match e.into_kind() {
         csv::ErrorKind::Io(e) => LabError::write(target)(e),
         other => ExportError::Unwritable { path: target.to_owned(), why: format!("{other:?}") }.into(),
@@ -89,7 +87,7 @@ fn one(table: &Path, target: &Path) -> Result<(), LabError> {
     for row in reader.get_row_iter(None).map_err(|e| unreadable(&e))? {
         let row = row.map_err(|e| unreadable(&e))?;
         record.clear();
-        for ((_, field), is_text) in row.get_column_iter().zip(&texts) {
+        for (name, field) in row.get_column_iter() {
             match field {
                 Field::Null => record.push_field(""),
                 Field::Str(text) => record.push_field(&inert(text)),
@@ -99,8 +97,7 @@ fn one(table: &Path, target: &Path) -> Result<(), LabError> {
                 Field::Long(n) => record.push_field(&n.to_string()),
                 Field::Bool(b) => record.push_field(if *b { "true" } else { "false" }),
                 other => {
-                    let kind = if *is_text { "text" } else { "number" };
-                    return Err(unreadable(&format!("a {kind} of an unknown kind: {other}")).into());
+                    return Err(unreadable(&format!("column `{name}` has an unknown type: {other}")).into());
                 }
             }
         }

@@ -1,5 +1,5 @@
-//! A timeout, and one acknowledgement that then covers much: no control takes the time between two acknowledgements for
-//! an RTT of the path.
+//! After a timeout one acknowledgement may cover much: no control takes the time between two acknowledgements for an RTT of
+//! the path.
 
 use crate::common::{bulk, geo, scenario};
 use skyhaul_base::Duration;
@@ -49,7 +49,7 @@ fn no_control_has_a_base_rtt_below_that_of_the_path() {
             }
         }
     }
-    // The test has seen the estimates that it is about, and timeouts.
+    // There were estimates to check, and timeouts.
     for cc in ["vegas", "westwood-plus", "bbr", "bbr3", "hark", "peach with Vegas' avoidance"] {
         assert!(with_base.contains(cc), "{with_base:?}");
     }

@@ -159,9 +159,9 @@ fn custody_stays_below_two_buffers_and_the_window_and_a_crash_loses_what_of_it_n
         );
         if kind == "split3" {
             // Behind the second gateway everything arrives, and is acknowledged there. Series count in segments.
-            let told = acked * f64::from(resolve(&sets).flows[0].endpoint.mss);
+            let acked = acked * f64::from(resolve(&sets).flows[0].endpoint.mss);
             let sum = (chain.lost + flow.bytes_acked) as f64;
-            assert!((sum - told).abs() < 1.0, "{at} s: {sum} and not {told}");
+            assert!((sum - acked).abs() < 1.0, "{at} s: {sum} and not {acked}");
         }
     }
 }

@@ -32,11 +32,12 @@ gateways = ["g1", "g2"]
 const PAGE: u64 = 700 * 1448;
 const RATED: &str = "flows.bulk.chain.legs.g1.transport={ kind = \"xtp-like\", rate = \"9.5 Mbit/s\" }";
 
-/// Where and when ends of streams, and bytes, arrived.
+/// Arrivals of ends of streams and of data.
 #[derive(Default)]
 struct Ends {
-    /// Flow, towards the sender or not, time, payload of the stream that had arrived before.
+    /// Flow, whether towards the sender, time in seconds.
     fins: Vec<(u32, bool, f64)>,
+    /// Flow, time in seconds.
     data: Vec<(u32, f64)>,
 }
 impl Recorder for Ends {

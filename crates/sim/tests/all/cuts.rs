@@ -1,4 +1,4 @@
-//! Window cuts are put down to what truly became of the segment.
+//! Window cuts are attributed to the true fate of the segment.
 
 use crate::common;
 
@@ -132,8 +132,8 @@ fn what_the_sender_undoes_stays_a_cut_and_is_counted_besides() {
 
 #[test]
 fn lost_acknowledgements_make_a_timeout_that_answers_no_loss() {
-    // All acknowledgements from the 500th to the 700th are lost: more than a window, so that the timer expires although
-    // every segment has arrived.
+    // Acknowledgements 500 to 700, counted from 0, are lost: more than a window, so that the timer expires although every
+    // segment has arrived.
     let mut link = geo(1300.0, RTT, 1000, 0.0);
     link.reverse.error = list::Config::all(500..=700).into();
     let f = flow(&with(link, "sack", 60.0));
@@ -186,7 +186,7 @@ fn causes_are_told_apart_with_detection_by_time_too() {
 
 #[test]
 fn what_is_sent_again_makes_no_further_cuts() {
-    // Without SACK, whatever goes back to the oldest segment sends again what has arrived, and is told so by duplicates.
+    // Without SACK, whatever goes back to the oldest segment sends again what has arrived, and gets duplicates for it.
     for cc in ["tahoe", "reno", "newreno"] {
         let f = flow(&with(geo(1300.0, RTT, 1000, 1e-3), cc, 1000.0));
         let by_duplicates = f.cuts.spurious - f.timeout_cuts.spurious;

@@ -72,7 +72,7 @@ fn what_is_added_does_not_shift_the_random_numbers_of_the_rest() {
 
 #[test]
 fn a_fixed_window_has_the_throughput_of_the_closed_form() {
-    // 10 packets/s leave the transmitter each 100 ms; RTT 1 s + 100 ms of transmission.
+    // A packet leaves the transmitter every 100 ms; RTT 1 s + 100 ms of transmission.
     let world =
         |flows| scenario(1000.0, vec![geo(10.0, 1.0, 1000, 0.0)], vec![bulk("f", flows, "reno", 64, 0.0)]);
     let one = fixed(&world(1), 5);
@@ -115,8 +115,7 @@ fn a_path_of_two_links_is_crossed_in_order_and_back() {
     s.links[1].name = "second".into();
     s.flows.push(bulk("f", 1, "reno", 64, 0.0));
     s.flows[0].path = vec![0, 1];
-    let r = Sim::with_agents(&s, 1, Memory::default(), Agents::FixedWindow(1)).expect("a world");
-    let mut sim = r;
+    let mut sim = Sim::with_agents(&s, 1, Memory::default(), Agents::FixedWindow(1)).expect("a world");
     sim.run_until(Instant::from_secs_f64(1.0));
     let times: Vec<f64> = sim
         .recorder()

@@ -76,15 +76,14 @@ fn a_loss_hides_the_rest_of_the_window_from_rfc_1144_and_nothing_from_scps() {
         let mut sets = ONE_LOST.to_vec();
         sets.push(set);
         let result = ran(&sets);
-        let (unread, timeouts, again) =
-            (leg(&result).unread, leg(&result).timeouts, leg(&result).retransmissions);
-        (unread, timeouts, again, bulk(&result).0.bytes_acked)
+        let counts = (leg(&result).unread, leg(&result).timeouts, leg(&result).retransmissions);
+        (counts, bulk(&result).0.bytes_acked)
     };
-    // Nothing is read that left after it, so that no duplicate tells: the timer runs out, and what it repeats goes whole.
-    let (unread, timeouts, again, vj) = with(VJ);
-    assert_eq!((unread, timeouts, again), (WINDOW - 1, 1, WINDOW));
-    let (unread, timeouts, again, scps) = with(SCPS);
-    assert_eq!((unread, timeouts, again), (0, 0, 1));
+    // Nothing is read that left after it, so that there are no duplicates: the timer expires, and its repetitions are whole.
+    let (counts, vj) = with(VJ);
+    assert_eq!(counts, (WINDOW - 1, 1, WINDOW));
+    let (counts, scps) = with(SCPS);
+    assert_eq!(counts, (0, 0, 1));
     assert!(scps > vj);
 }
 

@@ -39,15 +39,15 @@ fn with_an_oracle_errors_cost_no_control_of_the_classic_family_a_cut() {
     for cc in ["reno", "newreno", "sack", "prr", "tahoe", "cubic", "hybla", "gaimd", "westwood-plus", "peach"]
     {
         let plain = all(&flows(1, cc, LossClassifier::None, 200, 1e-3), 1);
-        let told = all(&flows(1, cc, RIGHT, 200, 1e-3), 1);
+        let spared = all(&flows(1, cc, RIGHT, 200, 1e-3), 1);
         assert_eq!(plain.verdicts, Verdicts::default());
-        let v = told.verdicts;
+        let v = spared.verdicts;
         assert!(v.error_right >= 10 && v.error_right + v.spurious == v.total(), "{cc}: {v:?}");
-        assert_eq!(told.cuts.error, told.timeout_cuts.error, "{cc}: only timeouts cut for errors");
+        assert_eq!(spared.cuts.error, spared.timeout_cuts.error, "{cc}: only timeouts cut for errors");
         // A window of 64 segments in each RTT, less what repairs take.
         let full = 64.0 / RTT * SECONDS;
-        let (told, plain) = (told.segments_acked / full, plain.segments_acked / full);
-        assert!(told > 0.8 && told > 0.95 * plain, "{cc}: {told} of the window, {plain} without");
+        let (spared, plain) = (spared.segments_acked / full, plain.segments_acked / full);
+        assert!(spared > 0.8 && spared > 0.95 * plain, "{cc}: {spared} of the window, {plain} without");
     }
 }
 
@@ -74,11 +74,11 @@ fn an_oracle_that_calls_everything_congestion_changes_nothing() {
     let errs = LossClassifier::Oracle { false_congestion: 1.0, false_error: 0.0 };
     for cc in ["newreno", "sack", "prr", "cubic", "peach", "bbr"] {
         let plain = run(&flows(5, cc, LossClassifier::None, 20, 2e-3), 7, Null).expect("a world");
-        let told = run(&flows(5, cc, errs, 20, 2e-3), 7, Null).expect("a world");
-        let (events, wrong) = (told.events, told.flows.iter().map(|f| f.verdicts.error_wrong).sum::<u64>());
+        let judged = run(&flows(5, cc, errs, 20, 2e-3), 7, Null).expect("a world");
+        let wrong = judged.flows.iter().map(|f| f.verdicts.error_wrong).sum::<u64>();
         let same = |f: &FlowResult| FlowResult { verdicts: Verdicts::default(), ..f.clone() };
-        assert_eq!(told.flows.iter().map(same).collect::<Vec<_>>(), plain.flows, "{cc}");
-        assert!(wrong > 10 && events == plain.events, "{cc}: {wrong}");
+        assert_eq!(judged.flows.iter().map(same).collect::<Vec<_>>(), plain.flows, "{cc}");
+        assert!(wrong > 10 && judged.events == plain.events, "{cc}: {wrong}");
     }
 }
 

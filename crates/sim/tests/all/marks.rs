@@ -32,23 +32,23 @@ app = { kind = "pages", segments = 5000, count = 1 }
 }
 
 #[test]
-fn each_mark_is_told_once_and_of_the_link_that_set_it() {
+fn each_mark_is_recorded_once_and_of_the_link_that_set_it() {
     let mut memory = Memory::default();
     let r = marked(&mut memory);
     let index = |name: &str| r.links.iter().position(|l| l.name == name && l.forward).expect("a link");
     let (narrow, wide) = (index("narrow"), index("wide"));
     let total = |at: usize| r.links[at].classes.iter().map(|c| c.marked).sum::<u64>();
     assert!(total(narrow) > 3 && total(wide) == 0, "{} {}", total(narrow), total(wide));
-    let mut told = vec![0; r.links.len()];
+    let mut marks = vec![0; r.links.len()];
     for (_, event) in &memory.events {
         if let Event::Marked { link, flow, packet } = event {
             assert_eq!((*flow, packet.size), (0, 1000));
-            told[*link as usize] += 1;
+            marks[*link as usize] += 1;
         }
     }
     // Nothing is on its way at the end.
-    assert_eq!((r.flows[0].pages.len(), told[narrow]), (1, total(narrow)), "{told:?}");
-    assert_eq!(told.iter().sum::<u64>(), told[narrow], "{told:?}");
+    assert_eq!((r.flows[0].pages.len(), marks[narrow]), (1, total(narrow)), "{marks:?}");
+    assert_eq!(marks.iter().sum::<u64>(), marks[narrow], "{marks:?}");
     let series: Vec<f64> = r.series.links.of(narrow as u32, "marked").map(|(_, v)| v).collect();
     assert!(series.windows(2).all(|w| w[0] <= w[1]), "{series:?}");
     assert_eq!(series.last().map(|n| *n as u64), Some(total(narrow)));

@@ -13,7 +13,7 @@ use skyhaul_trace::Null;
 
 const RTT: f64 = 0.55;
 
-/// One flow on a path of 1300 packets of 1000 bytes per second that fits `rwnd`, sampled each second.
+/// One flow on a path of 1300 packets of 1000 bytes per second with 1000 packets of buffer, sampled each second.
 fn one(cc: &str, rwnd: u64, lost: Vec<u64>, seconds: f64) -> Resolved {
     let mut link = geo(1300.0, RTT, 1000, 0.0);
     link.forward.error = list::Config { indices: lost, class: Scope::HighPriority }.into();
@@ -81,9 +81,8 @@ fn packet_delays_are_those_that_a_receiver_of_datagrams_measures() {
         self::flow(&document.resolve().expect("a scenario"))
     };
     let udp = first("transport = \"udp\"\napp = { kind = \"cbr\", rate = \"200 kbit/s\" }");
-    let (seen, delays) = (udp.datagrams.expect("datagrams"), udp.packet_delays.expect("measured"));
-    let receiver =
-        [seen.delay_p50, seen.delay_p95, seen.delay_p99].map(|d| d.expect("datagrams have arrived"));
+    let (d, delays) = (udp.datagrams.expect("datagrams"), udp.packet_delays.expect("measured"));
+    let receiver = [d.delay_p50, d.delay_p95, d.delay_p99].map(|d| d.expect("datagrams have arrived"));
     assert_eq!([delays.one_way.p50, delays.one_way.p95, delays.one_way.p99], receiver);
     // A change of the path is no queue, jitter is one.
     assert!((0.0..=0.0101).contains(&delays.queueing.p99), "{delays:?}");
@@ -122,7 +121,7 @@ fn a_thinned_way_back_makes_bursts_larger_still() {
 fn what_a_timeout_repairs_is_told_from_what_acknowledgements_reveal() {
     let f = flow(&one("sack", 64, vec![1000], 60.0));
     assert_eq!((f.recoveries, f.timeouts, f.retransmissions, f.timeout_retransmissions), (1, 0, 1, 0));
-    // A whole window and more is lost: nobody can tell but the timer.
+    // A whole window and more is lost: only the timer can reveal it.
     let f = flow(&one("sack", 64, (1000..1064).collect(), 60.0));
     assert_eq!((f.recoveries, f.timeouts), (0, 1));
     assert_eq!((f.retransmissions, f.timeout_retransmissions), (64, 64));

@@ -67,7 +67,7 @@ fn a_run_that_reaches_its_memory_ends_there_with_what_was_reached() {
     assert!((1.0..10.0).contains(&seconds), "{seconds}");
     let f = bulk(&result);
     assert!(!f.pages.is_empty() && f.bytes_acked > 0 && result.goodput() > 500_000.0, "{f:?}");
-    // An event is an event on every machine and with every look at it.
+    // It ends at the same event with another recorder, and in steps.
     let digested = run(&s, 1, Digest::default()).expect("a world");
     assert_eq!(RunResult { digest: None, ..digested }, result);
     let mut sim = Sim::new(&s, 1, Null).expect("a world");

@@ -1,6 +1,6 @@
-//! What looks at a run does not change it, and neither does the short way of ordinary segments: over random scenarios of every
-//! control, application, endpoint and link, a recorder, a capture and the lack of header prediction leave every quantity as it
-//! is, the number of events too.
+//! Observers of a run do not change it, and neither does header prediction: over random scenarios of every control,
+//! application, endpoint and link, a recorder, a capture and the lack of header prediction leave every quantity as it is, the
+//! number of events too.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -27,7 +27,7 @@ impl Tap for Capture {
     }
 }
 
-/// Two or three of each application, by its name: one that the path carries, and one that overloads it.
+/// One to three of each application, by its name: most that the path carries and one that overloads it.
 const APPS: &[(&str, &[&str])] = &[
     ("arrivals", &[r#"rate = "3 /s", size = "20 kB""#, r#"rate = "80 /s", size = "4 kB""#]),
     ("bulk", &[""]),
@@ -80,7 +80,7 @@ const QUEUES: &[&str] = &[
     "acks-first",
 ];
 
-/// What makes a flow send by other means than simple TCP connections without a handshake.
+/// Connections, and other transports, that carry the data of a flow.
 const CARRIERS: &[&str] = &[
     "handshake = false",
     "handshake = true",
@@ -95,7 +95,7 @@ fn a_flow(name: &'static str) -> impl Strategy<Value = String> {
         select(options)
             .prop_map(move |o| format!("{{ kind = \"{kind}\"{}{o} }}", if o.is_empty() { "" } else { ", " }))
     });
-    // Most flows without a handshake: these have the short way.
+    // Most flows go without a handshake: these have the simulator's own fast path (`arrive_plain`).
     let carrier =
         prop_oneof![3 => Just(CARRIERS[0]), 1 => select(&CARRIERS[1..3]), 1 => select(&CARRIERS[3..])];
     let endpoint = (
@@ -174,7 +174,7 @@ fn resolve(text: &str) -> Result<Resolved, String> {
     d.resolve().map_err(|e| e.to_string())
 }
 
-/// A series may have no value, which is unlike itself: what is written is compared.
+/// Compares printed results, since a missing value of a series is NaN, which is unequal to itself.
 fn same(a: &RunResult, b: &RunResult, why: &str, text: &str) -> Result<(), TestCaseError> {
     let (a, b) = (format!("{a:#?}"), format!("{b:#?}"));
     let different = a.lines().zip(b.lines()).find(|(a, b)| a != b);
@@ -196,12 +196,12 @@ fn check(s: &Resolved, seed: u64, text: &str) -> Result<(), TestCaseError> {
     timed.record.packet_delay = true;
     let timed = run(&timed, seed, Digest::default()).expect("a world");
     prop_assert_eq!(timed.digest, digest, "measured delays change the digest of\n{}", text);
-    let sure = timed.flows.iter().filter(|f| f.packet_delays.is_some() == (f.bytes_acked > 0)).count();
+    let fitting = timed.flows.iter().filter(|f| f.packet_delays.is_some() == (f.bytes_acked > 0)).count();
     let mut untimed = RunResult { digest: None, ..timed };
     untimed.flows.iter_mut().for_each(|f| f.packet_delays = None);
     same(&untimed, &bare, "measuring delays", text)?;
     // A packet may have arrived although none has been acknowledged.
-    prop_assert!(sure > 0 || untimed.flows.iter().all(|f| f.bytes_acked == 0), "no delays in\n{}", text);
+    prop_assert!(fitting > 0 || untimed.flows.iter().all(|f| f.bytes_acked == 0), "no delays in\n{}", text);
 
     let mut slow = s.clone();
     slow.flows.iter_mut().for_each(|f| f.endpoint.header_prediction = false);
@@ -221,7 +221,7 @@ proptest! {
     #![proptest_config(ProptestConfig { max_global_rejects: 100_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_observer_and_no_short_way_changes_a_run(text in a_scenario(), seed in 1..1000_u64) {
+    fn neither_observers_nor_header_prediction_change_a_run(text in a_scenario(), seed in 1..1000_u64) {
         let scenario = resolve(&text);
         prop_assume!(scenario.is_ok());
         check(&scenario.expect("checked"), seed, &text)?;

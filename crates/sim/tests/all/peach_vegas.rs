@@ -1,4 +1,4 @@
-//! TCP-Peach with the congestion avoidance of TCP Vegas (R28): together its flows take what there is, and lose nothing.
+//! TCP-Peach with the congestion avoidance of TCP Vegas (R28 in docs/algorithms/peach.md): together its flows take what there is, and lose nothing.
 
 use crate::common;
 

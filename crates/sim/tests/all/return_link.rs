@@ -156,7 +156,7 @@ fn marked_acknowledgements_become_as_few_as_the_link_carries() {
         let acks = l.class(Class::Ack);
         acks.lost() as f64 / acks.offered as f64
     };
-    // k = 8: without control most of them are lost; with it those of which the average queue has not told yet.
+    // k = 8: without control most of them are lost; with it those that come before the average queue has grown.
     assert!(lost(before) > 0.5 && lost(after) < 0.25 * lost(before), "{} {}", lost(before), lost(after));
     assert_eq!(before.class(Class::Ack).marked, 0, "they are not capable of marks");
     assert!(after.class(Class::Ack).marked > 0);

@@ -62,8 +62,8 @@ fn a_flow_in_reverse_is_a_flow_of_the_mirrored_path() {
         }
     }
     let datagrams = "transport = \"udp\"\napp = { kind = \"cbr\", rate = \"5 Mbit/s\" }";
-    let text = |way: &str, first: &str, second: &str| {
-        path(first, second, &format!("{datagrams}\n{way}"))
+    let text = |flow: &str, first: &str, second: &str| {
+        path(first, second, &format!("{datagrams}\n{flow}"))
             .replace("cc = \"newreno\"\nendpoint = \"modern\"\nrwnd = \"256 KiB\"\n", "")
     };
     let there = text::ran(&text("path = [\"a\", \"b\"]", &link(SLOW, FAST), &link(WIDE, NARROW)), &[], 1);

@@ -67,19 +67,19 @@ fn an_isolated_loss_leaves_the_window_where_it_would_be_without_it() {
 }
 
 #[test]
-fn an_outage_that_the_link_tells_of_costs_no_window() {
+fn an_outage_that_the_link_reports_costs_no_window() {
     let events = "[[event]]\nat = \"20 s\"\nset = { links.sat.up = false, links.sat.reverse.up = false }\n\
                   [[event]]\nat = \"32 s\"\nset = { links.sat.up = true, links.sat.reverse.up = true }\n";
     let run = |probe: &str| {
         let probe = format!("flows.bulk.endpoint.outage-probe={probe}");
         ran(&[&probe, "duration=60 s"], events, 1)
     };
-    let (told, unaware) = (run("5 s"), run("0 s"));
-    let (told, unaware) = (bulk(&told), bulk(&unaware));
-    assert_eq!(told.timeouts, 0);
+    let (aware, unaware) = (run("5 s"), run("0 s"));
+    let (aware, unaware) = (bulk(&aware), bulk(&unaware));
+    assert_eq!(aware.timeouts, 0);
     assert!(unaware.timeouts > 2, "{}", unaware.timeouts);
     // 12 s without the link, and up to 5 s until the next question, of 60 s; what was on its way goes again.
     let expected = 4e6 * (60.0 - 12.0 - 5.0) / 60.0;
-    assert!(told.goodput > 0.95 * expected, "{} of {expected}", told.goodput);
-    assert!(told.goodput > unaware.goodput, "{} against {}", told.goodput, unaware.goodput);
+    assert!(aware.goodput > 0.95 * expected, "{} of {expected}", aware.goodput);
+    assert!(aware.goodput > unaware.goodput, "{} against {}", aware.goodput, unaware.goodput);
 }

@@ -27,7 +27,7 @@ fn ran(sets: &[&str], events: &str) -> RunResult {
     text::ran(&format!("{PATH}{events}"), sets, 1)
 }
 
-/// When the sender had been told of so many segments.
+/// When so many segments had been acknowledged to the sender, in seconds.
 fn acked_by(result: &RunResult, segments: f64) -> f64 {
     let mut acked = result.series.flows.of(0, "acked");
     acked.find(|(_, v)| *v >= segments).map_or(f64::INFINITY, |(t, _)| t)
@@ -54,7 +54,7 @@ fn what_is_kept_is_bounded_and_losses_behind_the_box_never_reach_the_sender() {
     let sets = ["gateways.g1.buffer=1 MB", "links.sat.error={ kind = \"per\", p = 1e-3 }"];
     let result = ran(&sets, "");
     let (flow, chain) = bulk(&result);
-    // What the sender was told of and the receiver does not have is in the store, or acknowledged and on its way back.
+    // What was acknowledged to the sender and the receiver does not have is in the store.
     assert!(chain.custody <= 1_000_000, "{}", chain.custody);
     assert_eq!((flow.retransmissions, flow.timeouts), (0, 0));
     assert!(flow.goodput > 3e6, "{}", flow.goodput);

@@ -120,7 +120,7 @@ start = "0 s"
 transport = "udp"
 app = { kind = "on-off", rate = "400 kbit/s", on = { pareto = { mean = "500 ms", shape = 1.5 } }, off = "500 ms" }
 "#;
-    // At least a sixth of a second on, 8 packets, in each two thirds; at most never off.
+    // A phase on lasts 1/6 s at least, 8 packets, and one off 1/2 s: 8 packets in 2/3 s at least, and 50 per second at most.
     let sent = group(&result(heavy), "udp").segments_sent;
     assert!((1200..=5001).contains(&sent), "{sent}");
 }
@@ -304,7 +304,7 @@ set = { "links.sat.rate" = "2 Mbit/s", "links.sat.queue.limit" = "10 packets" }
 }
 
 #[test]
-fn series_and_events_tell_when_a_link_changed() {
+fn series_and_events_show_when_a_link_changed() {
     let text = r#"
 [flows.udp]
 transport = "udp"
@@ -348,7 +348,7 @@ series = ["delay", "rate", "up"]
     assert_eq!(down, 10);
     // The reverse direction has a rate of its own: infinitely fast, which is a gap.
     assert!(r.series.links.of(1, "rate").filter(|(t, _)| *t < 30.5).all(|(_, v)| v.is_nan()));
-    let told: Vec<(f64, LinkChange, u64)> = memory
+    let changes: Vec<(f64, LinkChange, u64)> = memory
         .events
         .iter()
         .filter_map(|(at, e)| match e {
@@ -362,7 +362,7 @@ series = ["delay", "rate", "up"]
         (30.5, LinkChange::Up, 0),
         (40.5, LinkChange::Up, 1),
     ];
-    assert_eq!(told, want);
+    assert_eq!(changes, want);
 }
 
 #[test]

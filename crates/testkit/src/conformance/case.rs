@@ -109,20 +109,20 @@ impl Case {
     }
 
     fn take(&mut self, line: usize, text: &str) -> Result<(), String> {
-        let said = |prefix: &str| text.strip_prefix(prefix).map(|rest| rest.trim().to_owned());
-        if let Some(source) = said("source ") {
+        let after = |prefix: &str| text.strip_prefix(prefix).map(|rest| rest.trim().to_owned());
+        if let Some(source) = after("source ") {
             self.source = source;
-        } else if let Some(conditions) = said("given ") {
+        } else if let Some(conditions) = after("given ") {
             conditions.split(',').try_for_each(|c| self.conditions.take(c.trim()))?;
-        } else if let Some(why) = said("ours differs:") {
+        } else if let Some(why) = after("ours differs:") {
             self.ours = Expectation::Differs(why);
-        } else if let Some(why) = said("linux differs:") {
+        } else if let Some(why) = after("linux differs:") {
             self.linux = Expectation::Differs(why);
-        } else if let Some(why) = said("only ours:") {
+        } else if let Some(why) = after("only ours:") {
             self.linux = Expectation::NotRun(why);
-        } else if let Some(why) = said("only linux:") {
+        } else if let Some(why) = after("only linux:") {
             self.ours = Expectation::NotRun(why);
-        } else if let Some(why) = said("slow:") {
+        } else if let Some(why) = after("slow:") {
             self.slow = Some(why);
         } else {
             self.steps.extend(Step::parse(line, text)?);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_line() {
+    fn mistakes_are_reported_with_their_line() {
         for (text, line, part) in [
             ("listen\n", 1, "the first line"),
             ("case a: t\n source x\n foo\n", 3, "no line is written"),

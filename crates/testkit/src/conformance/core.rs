@@ -16,11 +16,12 @@ use std::net::SocketAddr;
 #[derive(Debug)]
 pub struct Core {
     conditions: Conditions,
-    /// Length of its times, per cent of the usual.
+    /// Length of its times, in per cent of the configured ones.
     percent: u64,
     conn: Option<Connection<Bytes>>,
     now: Instant,
     out: VecDeque<(Instant, Packet)>,
+    /// Addresses of the endpoint and of the peer.
     ends: [SocketAddr; 2],
     connected: bool,
     failure: Option<SocketStatus>,
@@ -38,7 +39,7 @@ impl Core {
         Self::scaled(conditions, 100)
     }
 
-    /// The same with times of `percent` of the usual length.
+    /// The same with times of `percent` of the configured length.
     #[must_use]
     pub(super) fn scaled(conditions: &Conditions, percent: u64) -> Self {
         let [stack, peer] = addresses(false);
@@ -88,7 +89,7 @@ impl Core {
                     dst: self.ends[1],
                     ttl: 64,
                     tos: 0,
-                    whole: true,
+                    dont_fragment: true,
                     transport: Transport::Tcp(tcp),
                 },
             ));
@@ -190,7 +191,7 @@ impl Target for Core {
     }
 }
 
-/// Every time of an endpoint but the resolution of its clocks.
+/// Scales every time of an endpoint but the resolution of its clocks.
 fn stretch(c: &mut Config, percent: u64) {
     let times = [
         &mut c.rto.initial,

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct SyntaxError {
     /// The file.
     pub file: String,
-    /// The line, from 1.
+    /// The line, from 1; 0 for a whole case or file.
     pub line: usize,
     /// What is wrong, and what would be right.
     pub what: String,

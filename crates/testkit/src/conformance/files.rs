@@ -1,4 +1,4 @@
-//! The cases of this crate, file by file, read when they are asked for: to change one nothing is built again.
+//! The cases of this crate, file by file. They are read at run time, so that a changed case needs no build.
 
 use super::{Case, SyntaxError, parse};
 use std::fs;

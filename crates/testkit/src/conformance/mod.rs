@@ -1,7 +1,7 @@
 //! Conformance cases: one TCP against a scripted peer, written once and run against several of them.
 //!
-//! A file holds cases; what a case expects is seen from outside, as packets and as what an application is told, so that
-//! the same text is put to our endpoint in virtual time, to our host over a network interface, and to a kernel.
+//! A file holds cases. A case expects only what shows outside: packets, and what an application sees. So the same text is
+//! put to our endpoint in virtual time, to our host over a network interface, and to a kernel.
 //!
 //! ```text
 //! case three-duplicates: three duplicate acknowledgements repeat the first segment
@@ -21,7 +21,7 @@
 //! - **Time**: `+100ms` counts from the line before; `+0.9s..1.1s` is a range. What is expected without a time leaves at
 //!   once. What leaves and is not expected fails the case.
 //! - **Packets** ([`notation`]): `<` arrives at the TCP under test, `>` leaves it. Numbers count from each end's initial
-//!   sequence number. In what is expected, that which is not written is not looked at.
+//!   sequence number. Of an expected packet, only what is written is checked.
 //! - **Application** ([`step`]): `listen`, `connect`, `write`, `read`, `shutdown`, `close`, `abort`; `sees reset`,
 //!   `state established`, `cwnd 10`.
 

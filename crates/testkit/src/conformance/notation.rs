@@ -8,20 +8,19 @@
 //! . 1:1001 ack 1 <ts 200 echo> {ce}                      marked by a router
 //! icmp host-unreachable quote 1                          an ICMP message that quotes a segment
 //! ```
-//! Flags are letters of `SFRPUECAXYZ.`, the point being ACK and the last three the reserved bits from the left; `-` is none at
-//! all. Numbers count from the initial sequence
-//! numbers, and may be negative.
+//! Flags are letters of `SFRPUECAXYZ.`: the point is ACK, `A` is AE, and `X`, `Y`, `Z` are the reserved bits from the left; `-`
+//! is no flag at all. Numbers count from the initial sequence numbers, and may be negative.
 //!
-//! **Where a packet is expected**, what is not written is not looked at: window, options, acknowledgement. `*` stands for
-//! any range or number, and `...` for any segment at all. PSH counts only where it is written. `win 1..` is a range, `no sack` says that there
-//! is no such option, `{ce}`, `{ect0}`, `{not-ect}`, `{dscp 1}` and `{df}` look at the IP header.
+//! **Where a packet is expected**, only what is written is checked: window, options, acknowledgement. `*` stands for any range
+//! or number, and `...` for any segment at all. PSH counts only where it is written. `win 1..` is a range, `no sack` says that
+//! there is no such option, `{ce}`, `{ect0}`, `{not-ect}`, `{dscp 1}` and `{df}` check the IP header.
 //!
 //! **Options**: `mss 1460`, `wscale 3`, `sackOK`, `sack 1:2 3:4`, `ts 100 echo`, `nop`, `end`, `capable` (probes), `dummy 7`, `nil 7`,
 //! `dummy-ack 7`, `nil-ack 7`, and `raw 30 0a0b` for any other kind with its content.
 //!
-//! **What a packet that arrives may be besides**: `{from 127.0.0.1}`, `{bad-checksum}`, `{data-offset 4}`, `{cut 10}`,
-//! `{ip-options 83070408080808}`, `{extension 43 0600...}`, `{fragments 48}`, `{first-fragment 48}`, `{urgent 5}`, `{ttl 1}`, `{foreign}` (payload that is
-//! not the stream's).
+//! **Modifiers of a packet that arrives**: `{from 127.0.0.1}`, `{bad-checksum}`, `{data-offset 4}`, `{cut 10}`,
+//! `{ip-options 83070408080808}`, `{extension 43 0600...}`, `{fragments 48}`, `{first-fragment 48}`, `{urgent 5}`, `{ttl 1}`,
+//! `{foreign}` (payload that is not the stream's).
 
 use super::number::{hex, range, whole};
 use super::packet::{Damage, FLAGS};
@@ -51,7 +50,7 @@ pub struct Segment {
     pub window: Option<(u16, u16)>,
     /// Options.
     pub options: Vec<OptionNotation>,
-    /// What goes with it and is none of its fields.
+    /// What stands in braces.
     pub modifiers: Modifiers,
 }
 
@@ -73,7 +72,7 @@ pub enum OptionNotation {
 pub enum TimestampNotation {
     /// A number of the peer's own clock.
     Number(i64),
-    /// The newest value seen from the TCP under test, and so much more.
+    /// The newest value seen from the TCP under test, plus this number.
     Echo(i64),
 }
 
@@ -94,7 +93,7 @@ pub enum AbsentOption {
     Probe,
 }
 
-/// What goes with a segment and is none of its fields.
+/// What stands in braces behind a segment: fields of the IP header, the urgent pointer, and faults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Modifiers {
     /// Bits of ECN: 0 not capable, 1 ECT(1), 2 ECT(0), 3 CE.
@@ -106,12 +105,12 @@ pub struct Modifiers {
     /// Time to live.
     pub ttl: Option<u8>,
     /// Do not fragment.
-    pub whole: Option<bool>,
+    pub dont_fragment: Option<bool>,
     /// From another address than the peer's.
     pub from: Option<IpAddr>,
     /// Payload that is not the stream's.
     pub foreign: bool,
-    /// Wrong on purpose.
+    /// What is wrong with the packet on purpose.
     pub damage: Damage,
 }
 
@@ -273,8 +272,8 @@ impl Modifiers {
             ["ect1"] => self.ecn = Some(1),
             ["ect0"] => self.ecn = Some(2),
             ["ce"] => self.ecn = Some(3),
-            ["df"] => self.whole = Some(true),
-            ["no-df"] => self.whole = Some(false),
+            ["df"] => self.dont_fragment = Some(true),
+            ["no-df"] => self.dont_fragment = Some(false),
             ["foreign"] => self.foreign = true,
             ["dscp", n] => self.dscp = Some(whole(n)?),
             ["urgent", n] => self.urgent = Some(whole(n)?),
@@ -293,14 +292,14 @@ impl Modifiers {
         }
         Ok(())
     }
-    /// Only something that carries bytes can tell.
+    /// Whether only a target that carries bytes can send or check it.
     #[must_use]
     pub fn needs_bytes(&self) -> bool {
         self.ecn.is_some()
             || self.dscp.is_some()
             || self.urgent.is_some()
             || self.ttl.is_some()
-            || self.whole.is_some()
+            || self.dont_fragment.is_some()
             || self.from.is_some()
             || !self.damage.is_none()
     }

@@ -1,4 +1,4 @@
-//! TCP options as bytes, read and written here so that no mistake of the code under test can hide in both.
+//! TCP options as bytes. They are not read and written by the code under test, whose mistakes would cancel out.
 
 /// An option; numbers as on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum Opt {
     Sack(Vec<(u32, u32)>),
     /// RFC 7323: value and echo.
     Stamps(u32, u32),
-    /// Probes are understood: flags and the logarithm of the most.
+    /// Probes are understood: flags, and log2 of the largest number of probes answered per RTT.
     Capability(u8, u8),
     /// A probe or its answer: kind and number.
     Probe(u8, u16),

@@ -42,7 +42,7 @@ pub struct Packet {
     /// The byte of differentiated services and ECN.
     pub tos: u8,
     /// Don't fragment; always true for IPv6.
-    pub whole: bool,
+    pub dont_fragment: bool,
     /// What it carries.
     pub transport: Transport,
 }
@@ -208,7 +208,7 @@ impl Packet {
                 h.options = damage.ip_options.as_slice().try_into().expect("options of IP fit");
                 h.set_payload_len(body.len()).expect("short");
                 h.identification = 0x5359;
-                h.dont_fragment = self.whole;
+                h.dont_fragment = self.dont_fragment;
                 if let Some((at, more)) = piece {
                     h.dont_fragment = false;
                     h.more_fragments = more;
@@ -252,7 +252,7 @@ impl Packet {
     /// The packet in these bytes; `None` if it carries neither TCP nor ICMP, or is not a packet.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let (src, dst, ttl, tos, whole, number, body) = match bytes.first()? >> 4 {
+        let (src, dst, ttl, tos, dont_fragment, number, body) = match bytes.first()? >> 4 {
             4 => {
                 let (h, _) = Ipv4Header::from_slice(bytes).ok()?;
                 let body = bytes.get(h.header_len()..usize::from(h.total_len))?;
@@ -290,7 +290,7 @@ impl Packet {
             _ => return None,
         };
         let (src, dst) = (SocketAddr::new(src, ports.0), SocketAddr::new(dst, ports.1));
-        Some(Self { src, dst, ttl, tos, whole, transport })
+        Some(Self { src, dst, ttl, tos, dont_fragment, transport })
     }
 }
 
@@ -312,7 +312,14 @@ mod tests {
             options: vec![Opt::Mss(5)],
             payload: vec![6; 100],
         };
-        Packet { src: end(1), dst: end(2), ttl: 64, tos: 3, whole: true, transport: Transport::Tcp(tcp) }
+        Packet {
+            src: end(1),
+            dst: end(2),
+            ttl: 64,
+            tos: 3,
+            dont_fragment: true,
+            transport: Transport::Tcp(tcp),
+        }
     }
 
     #[test]

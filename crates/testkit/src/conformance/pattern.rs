@@ -1,4 +1,4 @@
-//! The bytes of a stream: each place has its own, so that a shifted, repeated or foreign byte shows.
+//! The bytes of a stream: each depends on its offset, so that shifted, repeated or foreign bytes show.
 
 /// The byte at `offset` of a stream.
 #[must_use]

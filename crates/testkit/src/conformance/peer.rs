@@ -39,7 +39,7 @@ impl Peer {
         Self {
             at: SocketAddr::new(peer, FIRST_PORT + number),
             other: SocketAddr::new(stack, PORT),
-            // The numbers wrap soon.
+            // The sequence numbers of the first peer wrap after 3000 bytes.
             isn: 0u32.wrapping_sub(3000).wrapping_add(u32::from(number) * 0x0123_4567),
             iss: None,
             newest: None,
@@ -99,7 +99,7 @@ impl Peer {
             dst: self.other,
             ttl: b.ttl.unwrap_or(64),
             tos: b.ecn.unwrap_or(0) | b.dscp.unwrap_or(0) << 2,
-            whole: b.whole.unwrap_or(true),
+            dont_fragment: b.dont_fragment.unwrap_or(true),
             transport: Transport::Tcp(tcp),
         })
     }
@@ -135,6 +135,7 @@ impl Peer {
             (IcmpError::Port, true) => (1, 4, 0),
             (IcmpError::TooBig(mtu), true) => (2, 0, mtu),
             (IcmpError::Exceeded, true) => (3, 0, 0),
+            // The pointer is that of the example in RFC 4443 §3.4: what follows the IPv6 header is not known.
             (IcmpError::Protocol, true) => (4, 1, 40),
             (IcmpError::Quench, true) => return Err("IPv6 has no source quench".into()),
         };
@@ -144,12 +145,12 @@ impl Peer {
             dst: self.at,
             ttl: 64,
             tos: 0,
-            whole: true,
+            dont_fragment: true,
             transport: Transport::Tcp(tcp),
         };
         let mut quote = quoted.encode(&Damage::default()).remove(0);
         if !v6 {
-            // What RFC 792 promises.
+            // RFC 792 promises the IP header and eight bytes.
             quote.truncate(28);
         }
         let src = SocketAddr::new(words.from.unwrap_or(self.at.ip()), 0);
@@ -159,12 +160,12 @@ impl Peer {
             dst,
             ttl: 64,
             tos: 0,
-            whole: true,
+            dont_fragment: true,
             transport: Transport::Icmp { kind, code, word, quote },
         })
     }
 
-    /// Learns what a packet of the TCP under test tells of its numbers.
+    /// Takes sequence numbers and timestamps from a packet of the TCP under test.
     pub fn learn(&mut self, packet: &Packet) {
         let Transport::Tcp(tcp) = &packet.transport else { return };
         if tcp.flags & SYN != 0 && self.iss != Some(tcp.seq) {
@@ -181,10 +182,10 @@ impl Peer {
         }
     }
 
-    /// What the application read is what this peer sent.
+    /// Checks that the application read what this peer sent.
     ///
     /// # Errors
-    /// Where it is not.
+    /// The first byte that differs.
     pub fn was_read(&mut self, data: &[u8]) -> Result<(), String> {
         let from = self.read as i64;
         self.read += data.len() as u64;
@@ -231,10 +232,10 @@ impl Peer {
         let b = &words.modifiers;
         let ecn = b.ecn.is_none_or(|e| packet.tos & 3 == e);
         let dscp = b.dscp.is_none_or(|d| packet.tos >> 2 == d);
-        let whole = b.whole.is_none_or(|w| packet.whole == w);
+        let dont_fragment = b.dont_fragment.is_none_or(|d| packet.dont_fragment == d);
         let ttl = b.ttl.is_none_or(|t| packet.ttl == t);
         let urgent = b.urgent.is_none_or(|u| tcp.urgent == u);
-        if ecn && dscp && whole && ttl && urgent {
+        if ecn && dscp && dont_fragment && ttl && urgent {
             Ok(())
         } else {
             Err("the header of IP, or the urgent pointer, differs".into())

@@ -26,7 +26,7 @@ pub struct Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}\n  {}", self.at, self.what)?;
-        // The end is what matters.
+        // The last lines are those before the failure.
         let from = self.log.len().saturating_sub(40);
         self.log[from..].iter().try_for_each(|l| writeln!(f, "    {l}"))
     }
@@ -63,17 +63,18 @@ struct Runner<'a, T: Target> {
     v6: bool,
     peers: BTreeMap<String, Peer>,
     current: String,
-    /// What left and was not looked at.
+    /// Packets that left and were not compared with a line yet.
     waiting: VecDeque<(Instant, Packet)>,
     /// When the last line came true.
     last: Instant,
     log: Vec<String>,
 }
 
-/// How often a target in real time is looked at that has not got so far.
+/// Pause before a target in real time that does not yet meet an expectation is checked again.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 impl<T: Target> Runner<'_, T> {
+    /// The lines from here on are about the peer of this name, which is created at its first mention.
     fn meet(&mut self, name: &str) {
         let number = self.peers.len() as u16;
         let v6 = self.v6;
@@ -161,7 +162,7 @@ impl<T: Target> Runner<'_, T> {
             Act::Again => self.peer().begin_again(),
             Act::Call(call) => {
                 self.wait_for(step, due)?;
-                self.does(call)?;
+                self.make_call(call)?;
                 if !self.target.kind().is_virtual() {
                     self.last = self.target.now();
                 }
@@ -202,7 +203,7 @@ impl<T: Target> Runner<'_, T> {
         Ok(())
     }
 
-    /// In real time something needs a moment to come true.
+    /// Repeats a check in real time, where an expectation may need a moment to be met.
     fn poll(&mut self, mut check: impl FnMut(&mut Self) -> Result<(), String>) -> Result<(), String> {
         let until = self.target.now() + self.target.kind().tolerance(Duration::ZERO);
         loop {
@@ -272,7 +273,7 @@ impl<T: Target> Runner<'_, T> {
         Ok(())
     }
 
-    fn does(&mut self, call: &Call) -> Result<(), String> {
+    fn make_call(&mut self, call: &Call) -> Result<(), String> {
         let (end, written) = (self.end(), self.peer().written);
         let data = match call {
             Call::Write(n, _) => pattern::bytes(written as i64, *n as usize),

@@ -1,7 +1,7 @@
-//! Our endpoint on a path that is longer or shorter than the one of a case. A case says when things happen on a path of
-//! 100 ms; what the documents say in round trips and timeouts has to happen on any other path at the same multiples of its
-//! round-trip time. The constants of the endpoint (shortest timeout, delay of acknowledgements and so on) are stretched as the
-//! path is, so that all times are.
+//! Our endpoint on a path that is longer or shorter than the one of a case. A case is written for a round-trip time of 100 ms;
+//! what the documents say in round trips and timeouts has to happen on any other path at the same multiples of its
+//! round-trip time. The constants of the endpoint (shortest timeout, delay of acknowledgements and so on) are scaled as the
+//! path is, so that all times scale alike.
 
 use super::conditions::Conditions;
 use super::core::Core;
@@ -11,7 +11,7 @@ use super::target::{Answer, Call, SocketStatus, Target, TargetKind, TcpInfo};
 use skyhaul_base::{Duration, Instant};
 use std::net::SocketAddr;
 
-/// The endpoint, which lives in the time of its path; the case looks at it in its own.
+/// The endpoint, whose clock is that of its path; the case sees its times as on a path of 100 ms.
 #[derive(Debug)]
 pub struct ScaledTarget {
     core: Core,
@@ -26,11 +26,13 @@ impl ScaledTarget {
     pub fn new(conditions: &Conditions, percent: u64) -> Self {
         Self { core: Core::scaled(conditions, percent), percent, stamp: 0 }
     }
+    /// A time of the case as a time of the endpoint.
     fn inside(&self, at: Instant) -> Instant {
         Instant::from_nanos((u128::from(at.as_nanos()) * u128::from(self.percent) / 100) as u64)
     }
+    /// A time of the endpoint as a time of the case.
     fn outside(&self, at: Instant) -> Instant {
-        // Upwards, so that looking there again finds the same.
+        // Rounded up, so that `inside` of the result is not before `at`.
         Instant::from_nanos((u128::from(at.as_nanos()) * 100).div_ceil(u128::from(self.percent)) as u64)
     }
 }
@@ -46,7 +48,7 @@ impl Target for ScaledTarget {
         let mut packet = packet.clone();
         if let Transport::Tcp(tcp) = &mut packet.transport {
             for o in &mut tcp.options {
-                // An echo of some time ago.
+                // The age of an echo is a time, too.
                 if let Opt::Stamps(_, echo) = o {
                     let age = i64::from(self.stamp.wrapping_sub(*echo) as i32);
                     if *echo != 0 && age > 0 {
@@ -59,11 +61,8 @@ impl Target for ScaledTarget {
     }
     fn leaves(&mut self, until: Instant) -> Result<Option<(Instant, Packet)>, String> {
         let left = self.core.leaves(self.inside(until))?;
-        for o in left.iter().filter_map(|(_, p)| match &p.transport {
-            Transport::Tcp(tcp) => Some(&tcp.options),
-            _ => None,
-        }) {
-            for o in o {
+        if let Some((_, Packet { transport: Transport::Tcp(tcp), .. })) = &left {
+            for o in &tcp.options {
                 if let Opt::Stamps(value, _) = o {
                     self.stamp = self.stamp.max(*value);
                 }

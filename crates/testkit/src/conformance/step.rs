@@ -10,7 +10,8 @@
 //! again                                          the peer's numbers count from a new beginning
 //! server <OPTIONS> [win N]                       listens, and the handshake with a peer that has these options
 //! client <OPTIONS> [win N]                       connects, and the handshake with a peer that has these options
-//! listen · connect · accept · write N [= M] · read [N] [= M] · shutdown · close · abort
+//! listen · connect · accept · shutdown · close · abort
+//! write N [= M] · read [N] [= M]                 so many bytes, of which M are taken or there; without M all N
 //! sees nothing|reset|refused|timeout|unreachable|end
 //! state established · cwnd 10 · ssthresh 5 · rto 200ms..300ms · mss 1448
 //! ```
@@ -59,15 +60,15 @@ pub enum Act {
     Skip,
     /// From the first to the second number of packets have left.
     Left(u32, u32),
-    /// Another peer.
+    /// The lines from here on are about another peer.
     Peer(String),
     /// The peer begins again with other numbers.
     Again,
     /// The application does something.
     Call(Call),
-    /// What it is told.
+    /// What the application sees.
     ExpectStatus(SocketStatus),
-    /// Something can be seen of the endpoint.
+    /// What shows of the endpoint.
     ExpectInfo(InfoRange),
 }
 
@@ -119,13 +120,14 @@ impl Step {
         };
         let step = |act| Self { line, text: text.to_owned(), targets, after, act };
         let at = |after: Option<Duration>, act| Self { after: after.map(|t| (t, t)), ..step(act) };
-        if let Some((way, options)) = handshake(rest) {
-            return way.steps(options).map(|all| all.into_iter().map(|(t, act)| at(t, act)).collect());
+        if let Some((role, options)) = handshake(rest) {
+            return role.steps(options).map(|all| all.into_iter().map(|(t, act)| at(t, act)).collect());
         }
         act(rest).map(|act| vec![step(act)])
     }
 }
 
+/// The role of the TCP under test in a handshake.
 #[derive(Clone, Copy)]
 enum Role {
     Server,
@@ -145,7 +147,7 @@ fn handshake(text: &str) -> Option<(Role, &str)> {
 const ROUND: Duration = Duration::from_millis(100);
 
 impl Role {
-    /// The handshake, segment by segment. A peer that offers timestamps (`ts`) begins at 1000.
+    /// The handshake, segment by segment. The timestamps of a peer that offers them (`ts`) begin at 1000.
     fn steps(self, text: &str) -> Result<Vec<(Option<Duration>, Act)>, String> {
         let (options, rest) = match text.strip_prefix('<').and_then(|t| t.split_once('>')) {
             Some((options, rest)) => (options, rest.trim()),
@@ -189,6 +191,7 @@ impl Role {
         })
     }
 }
+
 fn act(text: &str) -> Result<Act, String> {
     let (count, rest) = match text.split_once(char::is_whitespace) {
         Some((n, rest))

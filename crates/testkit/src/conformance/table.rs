@@ -3,8 +3,8 @@
 use super::case::{Case, Expectation};
 use std::fmt::Write as _;
 
-/// Of each file the number of cases and those that a side does not conform to, in the notation of Markdown. What only waits too long for
-/// real time is counted. `linux` is the kernel that is compared.
+/// For each file, in Markdown: the number of cases, and a line for each case in which a side differs. Cases that a side does
+/// not run are only counted.
 #[must_use]
 pub fn markdown(files: &[(String, Vec<Case>)]) -> String {
     let mut out = String::new();
@@ -58,8 +58,7 @@ fn sentence(text: &str) -> String {
     chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
 }
 
-/// How many cases there are, and to how many a side conforms, in how many it differs, and how many it does not run: ours, then
-/// the kernel.
+/// The number of cases; then, for our endpoint and for the kernel, how many it conforms to, differs in, and does not run.
 #[must_use]
 pub fn count(files: &[(String, Vec<Case>)]) -> (usize, [[usize; 3]; 2]) {
     let mut n = [[0; 3]; 2];

@@ -5,7 +5,7 @@ use super::packet::{Damage, Packet};
 use skyhaul_base::{Duration, Instant};
 use std::net::{IpAddr, SocketAddr};
 
-/// A kind of target, and how it goes with time.
+/// A kind of target; it decides how exact times are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetKind {
     /// Ours in virtual time, segments without bytes: the endpoint of the simulator.
@@ -24,8 +24,8 @@ impl TargetKind {
     pub const fn is_virtual(self) -> bool {
         matches!(self, Self::Core | Self::Host)
     }
-    /// How late `due` may be. In real time the machine is late, and Linux' timers of some length are up to an eighth late (its
-    /// wheel has levels).
+    /// How late an event may be that is due after `due`. In real time the machine is late, and long timers of Linux are up to an
+    /// eighth of their length late, since its timer wheel has levels.
     #[must_use]
     pub fn tolerance(self, due: Duration) -> Duration {
         match self {
@@ -75,7 +75,7 @@ pub enum Call {
     Abort,
 }
 
-/// What an application is told.
+/// What an application sees of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketStatus {
     /// Nothing is wrong, and there is no end.
@@ -86,7 +86,7 @@ pub enum SocketStatus {
     Refused,
     /// No answer any more.
     TimedOut,
-    /// A router says that there is no way.
+    /// A router reports that the peer cannot be reached.
     Unreachable,
     /// The peer has closed, and all is read.
     End,
@@ -107,7 +107,7 @@ pub struct TcpInfo {
     pub mss: u32,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// It is done.
@@ -118,7 +118,7 @@ pub enum Answer {
     Read(Vec<u8>),
 }
 
-/// A TCP under test. Peers are told apart by their ports; the time is that since the case began.
+/// A TCP under test. Peers differ in their ports. Times count from the beginning of the case.
 pub trait Target {
     /// Its kind.
     fn kind(&self) -> TargetKind;
@@ -129,29 +129,30 @@ pub trait Target {
     /// # Errors
     /// If it cannot be delivered.
     fn arrives(&mut self, packet: &Packet, damage: &Damage) -> Result<(), String>;
-    /// Lets time pass until a packet leaves, and no longer than until then.
+    /// Lets time pass until a packet leaves, at most until `until`.
     ///
     /// # Errors
-    /// If the target has come to harm.
+    /// If the target has failed.
     fn leaves(&mut self, until: Instant) -> Result<Option<(Instant, Packet)>, String>;
     /// An application does something with the connection to this peer. `data` is what it writes.
     ///
     /// # Errors
     /// If it cannot be done.
     fn call(&mut self, peer: SocketAddr, call: &Call, data: &[u8]) -> Result<Answer, String>;
-    /// What the application was told of the connection to this peer.
+    /// What the application sees of the connection to this peer.
     ///
     /// # Errors
     /// If there is none.
     fn socket_status(&mut self, peer: SocketAddr) -> Result<SocketStatus, String>;
-    /// What can be seen of the connection to this peer.
+    /// The state of the connection to this peer.
     ///
     /// # Errors
     /// If there is none.
     fn tcp_info(&mut self, peer: SocketAddr) -> Result<TcpInfo, String>;
 }
 
-/// The segment sizes and so on that a target of ours has in common with the others.
+/// The configuration of our endpoint under these conditions, without segment sizes and marks of probes, which depend on the
+/// target.
 #[must_use]
 pub fn our_config(conditions: &Conditions) -> skyhaul_tcp::Config {
     use skyhaul_tcp::config::{Keepalive, LossDetection};

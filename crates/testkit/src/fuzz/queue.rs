@@ -17,6 +17,7 @@ impl Definition {
         let served = in_service.filter(|_| self.config.count_in_service);
         let others = self.list.iter().filter(|p| count(p)).map(|p| p.size);
         let all: Vec<u64> = others.chain(served).chain([size]).map(u64::from).collect();
+        // A queue of ns-2 holds one packet or byte less than its limit.
         let less = u64::from(self.config.ns2_limit);
         match self.config.limit {
             Limit::Unlimited => true,
@@ -98,7 +99,8 @@ pub fn queue_ops(data: &[u8]) {
             break;
         }
         if input.below(5) < 2 {
-            let served = real.dequeue(&mut at, &mut |_, _| unreachable!("a plain queue loses nothing then"));
+            let served =
+                real.dequeue(&mut at, &mut |_, _| unreachable!("these queues lose nothing when they serve"));
             assert_eq!(served, definition.dequeue(), "{config:?}");
         } else {
             let p = Pkt {

@@ -8,11 +8,11 @@ use skyhaul_wire::{
 use std::net::SocketAddr;
 
 /// The first byte chooses what was agreed, the rest is a packet. It is refused, or read; what was read and can be
-/// written means the same when it is read again. Then the same with checksums that are right, or nothing but checksums
-/// would ever be looked at.
+/// written means the same when it is read again. Then the same with lengths and checksums repaired: of random bytes, hardly
+/// any pass these checks.
 ///
 /// # Panics
-/// If not.
+/// If a packet that was written again reads differently.
 pub fn wire_packet(data: &[u8]) {
     let Some((&choice, bytes)) = data.split_first() else { return };
     let profile = [Profile::Off, Profile::Paper, Profile::Option, Profile::Compact][usize::from(choice & 3)];
@@ -24,7 +24,7 @@ pub fn wire_packet(data: &[u8]) {
     one(&bytes, &agreed);
 }
 
-/// Makes lengths and checksums of something like a packet right.
+/// Corrects the lengths and checksums of bytes that resemble a packet.
 pub fn repair(p: &mut [u8]) {
     let sum = |parts: &[&[u8]], more: u32| {
         let s = parts.iter().fold(Sum::default(), |s, part| s.bytes(part)).long(more);

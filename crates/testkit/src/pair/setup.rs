@@ -39,7 +39,7 @@ pub struct EarlyData {
     pub taken: bool,
 }
 
-/// What a pair is made of. `[client, server]`.
+/// What a pair is made of; arrays are `[client, server]`.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// Endpoints.
@@ -84,10 +84,7 @@ impl Setup {
     /// The pair, at time zero.
     #[must_use]
     pub fn build<S: PayloadStore>(&self) -> Pair<S> {
-        self.build_with(|side, algorithm| {
-            let _ = side;
-            algorithm
-        })
+        self.build_with(|_, algorithm| algorithm)
     }
 
     /// The pair; `wrap` may put something around the congestion controls.

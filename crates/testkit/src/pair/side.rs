@@ -1,4 +1,4 @@
-//! Who is meant: the client or the server.
+//! The two endpoints of a pair.
 
 /// One of the two endpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

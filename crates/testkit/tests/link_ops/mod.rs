@@ -1,4 +1,4 @@
-//! Links with all that they may have, driven in any way while anything changes: each packet has one fate, and the books agree.
+//! Links of every kind, driven in any order while anything changes: each packet has one fate, and the counters agree.
 //! The fuzz target of the same name and the replay of its corpus share this file.
 
 use skyhaul_base::{Duration, Instant, Rate};
@@ -29,7 +29,8 @@ fn share(input: &mut ByteReader<'_>) -> f64 {
 /// Every kind of queue.
 fn discipline(input: &mut ByteReader<'_>) -> Discipline {
     let victim = if input.one_in(2) { Victim::Oldest } else { Victim::Youngest };
-    let (yes, also) = (input.one_in(2), input.one_in(2));
+    // Switches of the queues that have any.
+    let (one, other) = (input.one_in(2), input.one_in(2));
     match input.below(15) {
         0 => Discipline::DROP_TAIL,
         1 => plain::Config {}.into(),
@@ -41,44 +42,44 @@ fn discipline(input: &mut ByteReader<'_>) -> Discipline {
         7 => two_band::Config { low_room: share(input), low_rate: 0.5 * share(input) }.into(),
         8 => ack_decimation::Config {
             keep_every: 2 + input.below(4) as u64,
-            keep_duplicates: yes,
-            acks_first: also,
+            keep_duplicates: one,
+            acks_first: other,
         }
         .into(),
         9 => {
-            let place = if yes { ack_filter::Place::Head } else { ack_filter::Place::Tail };
+            let place = if one { ack_filter::Place::Head } else { ack_filter::Place::Tail };
             let filter = if input.one_in(2) {
                 ack_filter::Filter::Conservative
             } else {
                 ack_filter::Filter::Aggressive
             };
-            ack_filter::Config { filter, place, acks_first: also }.into()
+            ack_filter::Config { filter, place, acks_first: other }.into()
         }
-        10 => codel::Config { target: micros(input), interval: micros(input), ecn: yes, class_aware: also }
+        10 => codel::Config { target: micros(input), interval: micros(input), ecn: one, class_aware: other }
             .into(),
         11 => fq_codel::Config {
             target: micros(input),
             interval: micros(input),
             quantum: 1 + u64::from(input.word()) % 3000,
             flows: 1 + input.below(4) as u64,
-            ecn: yes,
-            class_aware: also,
+            ecn: one,
+            class_aware: other,
         }
         .into(),
         12 => pie::Config {
             target: micros(input),
             update: micros(input),
             burst: micros(input),
-            ecn: yes,
-            class_aware: also,
+            ecn: one,
+            class_aware: other,
             ..pie::Config::default()
         }
         .into(),
         13 => red::Config {
             max_probability: share(input),
             weight: share(input),
-            gentle: yes,
-            ecn: also,
+            gentle: one,
+            ecn: other,
             class_aware: input.one_in(2),
             ..red::Config::default()
         }
@@ -86,8 +87,8 @@ fn discipline(input: &mut ByteReader<'_>) -> Discipline {
         _ => wred::Config {
             max_probability: share(input),
             weight: share(input),
-            gentle: yes,
-            ecn: also,
+            gentle: one,
+            ecn: other,
             ..wred::Config::default()
         }
         .into(),
@@ -167,7 +168,7 @@ fn repeats(input: &mut ByteReader<'_>) -> Option<arq::Config> {
     })
 }
 
-/// What satellites and weather do: changes at the times that the tape names.
+/// A course such as that of satellites or weather: changes at times that the input chooses.
 #[derive(Debug)]
 struct Script(VecDeque<(Instant, Change)>);
 
@@ -293,7 +294,7 @@ fn packet(input: &mut ByteReader<'_>, id: u32) -> Pkt {
 /// Builds the link that `data` spells, and runs the operations that follow.
 ///
 /// # Panics
-/// If a packet has two fates or none, or the books disagree.
+/// If a packet has two fates or none, or the counters disagree.
 pub(crate) fn link_ops(data: &[u8]) {
     let input = &mut ByteReader(data);
     let queue = QueueConfig {
@@ -390,7 +391,7 @@ pub(crate) fn link_ops(data: &[u8]) {
         now = now.max(next);
         bench.step(now);
     }
-    // Who asks for the books of a link that knows departures in advance settles it first.
+    // A link that knows its departures in advance counts them when it is served.
     bench.serve(now);
     bench.audit(now);
     assert!(bench.known.iter().all(|known| *known), "a packet has no fate");

@@ -66,12 +66,12 @@ pub fn scenario(seconds: f64, links: Vec<Link>, flows: Vec<FlowGroup>) -> Resolv
     }
 }
 
-/// S0 of the reproduction plan: N flows over one GEO channel of 1300 packets/s with 50 packets of buffer.
+/// The usual scenario of these tests: flows over one GEO channel of 1300 packets/s with 50 packets of buffer.
 pub fn s0(flows: u32, cc: &str, loss: f64, seconds: f64) -> Resolved {
     scenario(seconds, vec![geo(1300.0, 0.55, 50, loss)], vec![bulk("bulk", flows, cc, 64, 0.55)])
 }
 
-/// The same with capacity and buffer in proportion to the number of flows (20 flows are S0).
+/// The same with capacity and buffer in proportion to the number of flows (20 flows have those of [`s0`]).
 pub fn scaled(flows: u32, loss: f64, seconds: f64) -> Resolved {
     let k = f64::from(flows) / 20.0;
     let link = geo(1300.0 * k, 0.55, (50.0 * k) as u32, loss);
