@@ -410,7 +410,7 @@ impl Host {
         packets: u64,
         out: &mut impl Outlet,
     ) -> bool {
-        // What panics is not given a second time.
+        // A packet at which the host panicked is not handled a second time.
         self.contain(now, |host| host.merged(now, packet, packets, out)).unwrap_or(true)
     }
     fn merged(&mut self, now: Instant, packet: &[u8], packets: u64, out: &mut impl Outlet) -> bool {
@@ -530,7 +530,7 @@ impl Host {
     // ----- departures ---------------------------------------------------------------------------------------
 
     /// Something has happened to a connection, which may now have something to send. If the outlet is limited, it waits for its turn:
-    /// otherwise whoever gets most acknowledgements would send most.
+    /// otherwise the connection with most acknowledgements would send most.
     fn pump(&mut self, now: Instant, slot: u32, out: &mut impl Outlet) {
         if out.allowance() == usize::MAX {
             self.transmit(now, slot, out);
@@ -553,8 +553,8 @@ impl Host {
         sent
     }
 
-    /// Updates deadline, application news and removal. `done`: it has nothing more to send now; its timers come
-    /// afterwards.
+    /// Updates the deadline of a connection, informs the application, and removes the connection if it is gone. `done`: it has nothing
+    /// more to send now; otherwise its timers wait until it has sent.
     fn settle(&mut self, now: Instant, slot: u32, done: bool) {
         self.at_work = Some(slot);
         let Some(s) = self.slots.get_mut(slot as usize) else { return };
