@@ -244,7 +244,7 @@ impl Host {
             let at =
                 self.half_open.insert(ends, HalfOpen { permission: Permission::Awaited(reserved), ..half });
             self.half_open.arm(at, now + LIFE);
-            self.hold(id, at);
+            self.reserve_for(id, at);
             self.admissions.ask(id);
             return;
         }
