@@ -5,6 +5,7 @@ use skyhaul_net::Namespace;
 use skyhaul_net::tun::{Tun, TunConfig};
 use skyhaul_testkit::need;
 use std::fs;
+use std::net::TcpStream;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -318,6 +319,40 @@ fn notes_that_nobody_reads_stop_no_gateway() {
     assert_eq!(child.wait().expect("ends").code(), Some(0));
     drop(reader);
     filler.join().expect("ends");
+}
+
+#[test]
+fn the_connections_of_several_gateways_are_listed() {
+    let Some(router) = Router::new("several", "") else { return };
+    let text = "name = \"forwarder\"\n[satellite]\ninterface = \"sat0\"\n\
+                [[forward]]\nlisten = \"127.0.0.1:8080\"\nto = \"10.9.0.7:80\"\n";
+    fs::write(router.folder.join("f.toml"), text).expect("writes");
+    let mut gateways = ["g.toml", "f.toml"]
+        .map(|file| router.start(&mut router.command(&["run", file, "--runtime", "run"])));
+    // The server does not exist, so that the connection stays open until its SYN times out.
+    let (mut client, mut page) = (None, String::new());
+    for _ in 0..1000 {
+        let connect = || TcpStream::connect("127.0.0.1:8080").ok();
+        client = client.or_else(|| router.space.within(connect).expect("enters"));
+        page = String::from_utf8_lossy(&router.run(&["status", "--flows"]).stdout).into_owned();
+        if page.contains("10.9.0.7:80") && page.contains("\ngateway (skyhaul ") {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // A row of the table and a page for each gateway; the table has a column "gateway".
+    let starts = |with: &str| page.lines().filter(|l| l.starts_with(with)).count();
+    assert_eq!((starts("forwarder "), starts("gateway ")), (2, 3), "{page}");
+    let end = client.expect("connects").local_addr().expect("an address").to_string();
+    assert!(page.lines().any(|l| l.contains(&end) && l.contains("10.9.0.7:80")), "{page}");
+    let all: serde_json::Value =
+        serde_json::from_str(&router.good(&["status", "--flows", "--json"])).expect("JSON");
+    let listed = |n: usize| (all[n]["name"].as_str(), all[n]["list"].as_array().map(Vec::len));
+    assert_eq!([listed(0), listed(1)], [(Some("forwarder"), Some(1)), (Some("gateway"), Some(0))]);
+    for (name, gateway) in ["gateway", "forwarder"].iter().zip(&mut gateways) {
+        router.good(&["stop", name]);
+        gateway.wait().expect("ends");
+    }
 }
 
 #[test]

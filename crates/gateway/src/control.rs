@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Timeout for reading a command, and for writing its answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
-/// The same for a command whose answer takes time.
+/// Timeout for the answer to a command that takes time.
 pub(crate) const LONG_PATIENCE: Duration = Duration::from_secs(60);
 /// The word that begins the command for a capture, whose answer is a stream.
 pub(crate) const CAPTURE: &str = "capture";
@@ -73,7 +73,7 @@ impl Control {
     /// If the socket cannot be created.
     pub fn open(folder: &Path, name: &str, wake: impl Fn() + Send + 'static) -> Result<Self, GatewayError> {
         let path = socket(folder, name);
-        // We hold the lock, so a socket of this name is a stale one.
+        // The caller holds the lock, so a socket of this name is stale.
         forget(folder, name);
         let fail = |path: &Path| GatewayError::os(format!("make the socket {}", path.display()));
         let listener = UnixListener::bind(&path).map_err(fail(&path))?;
@@ -123,7 +123,7 @@ fn converse(stream: UnixStream, requests: &Sender<ControlRequest>, wake: &impl F
         Ok(Answer::Stream(write)) => write(&stream),
         Err(_) => drop((&stream).write_all(b"busy\n")),
     };
-    // Others need not wait for what takes time.
+    // An answer that takes time must not delay other commands.
     if slow || word.starts_with(CAPTURE) {
         let patience = if slow { LONG_PATIENCE } else { PATIENCE };
         let _ = std::thread::Builder::new().name("control".into()).spawn(move || reply(stream, patience));
@@ -155,7 +155,7 @@ pub(crate) fn begin(folder: &Path, name: &str, word: &str) -> Result<UnixStream,
 /// Sends a command to a running gateway and returns its answer.
 ///
 /// # Errors
-/// If no gateway of that name runs.
+/// If no gateway of that name runs, this user may not ask it, or it does not answer.
 pub fn ask(folder: &Path, name: &str, word: &str) -> Result<String, GatewayError> {
     let mut stream = begin(folder, name, word)?;
     let mut answer = String::new();

@@ -8,7 +8,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 /// starts, requests and captures.
 const OWN: u64 = 96;
 const PER_THREAD: u64 = 8;
-/// With room for fewer connections it does not start.
+/// With room for fewer connections the gateway does not start.
 const FEWEST: u64 = 16;
 
 /// Raises the soft limit of this process to the hard one, which needs no privilege, and returns the limit.
@@ -19,10 +19,10 @@ pub(crate) fn raise() -> u64 {
     getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft)
 }
 
-/// How many connections there is room for; and a line for the log, if that is fewer than the file says.
+/// How many connections there is room for, and a line for the log if that is fewer than the file says.
 ///
 /// # Errors
-/// If there is room for next to none.
+/// If there is room for fewer than [`FEWEST`].
 pub(crate) fn room(config: &Config, limit: u64) -> Result<(usize, Option<String>), GatewayError> {
     let own = OWN + PER_THREAD * config.limits.threads as u64;
     let flows = config.limits.flows;

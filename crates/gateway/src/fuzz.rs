@@ -1,4 +1,4 @@
-//! The bodies of the fuzz targets `gateway_toml`, the file of a gateway, and `gateway_packets`, packets that it observes and
+//! The bodies of the fuzz targets `gateway_toml`, for the file of a gateway, and `gateway_packets`, for packets that it observes and
 //! messages of other gateways.
 
 use crate::config::Config;

@@ -362,6 +362,7 @@ impl Gateway {
             memory: host.memory().held,
             paths_narrowed: host.counts().paths_narrowed,
             queues_full: 0,
+            probes_dropped: host.counts().probes_dropped,
             counts: Counts { defects: self.defects(host), ..self.counts },
             prefixes: self.prefixes.status(now, self.samples(host)),
             list: flows.map(|f| Self::row(now, f, host)).collect(),

@@ -1,7 +1,7 @@
 //! Gateways at the other end of the link, and the congestion windows of earlier connections to them.
 //!
 //! A connection to a known gateway starts with half the congestion window of an earlier one (the jump window of
-//! draft-ietf-tsvwg-careful-resume §4), divided among the connections that are open. This requires pacing: a window sent at
+//! draft-ietf-tsvwg-careful-resume), divided among the connections that are open. This requires pacing: a window sent at
 //! once would overflow the queue of the link.
 
 use skyhaul_base::{Duration, Instant};
@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::num::{NonZeroU16, NonZeroU32};
 
-/// Maximum number of gateways remembered, and of hosts behind them.
+/// Maximum number of gateways remembered, of hosts behind them, and of cookies.
 const MOST: usize = 4096;
-/// Time after which a window is forgotten.
+/// Time after which a window or a cookie expires, and for which no SYN carries data once too many were lost.
 const AGE: Duration = Duration::from_secs(600);
 /// SYNs with data that may be lost one after the other before no more are sent.
 const PATIENCE: u8 = 8;

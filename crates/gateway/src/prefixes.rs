@@ -119,7 +119,7 @@ impl Prefixes {
         entry.flows = entry.flows.saturating_sub(1);
         entry.ended.add(sample);
     }
-    /// Takes note of the totals of all open connections.
+    /// Notes the totals of all open connections, once a second.
     pub(crate) fn sweep(&mut self, now: Instant, open: impl Iterator<Item = (IpAddr, Sample)>) {
         self.look(open);
         for e in self.each() {
@@ -198,7 +198,7 @@ pub(crate) fn merge(into: &mut Vec<PrefixStatus>, other: Vec<PrefixStatus>) {
             into.push(o);
             continue;
         };
-        // An open connection counts more than one that has ended.
+        // Open connections are the weight; the last RTT of a network without any counts as one.
         let weight = |x: &PrefixStatus| if x.srtt > 0.0 { x.flows.max(1) as f64 } else { 0.0 };
         let (a, b) = (weight(p), weight(&o));
         if a + b > 0.0 {

@@ -35,8 +35,8 @@ impl TryFrom<String> for LinkProfile {
     }
 }
 
-/// What the window holds, and what buffers hold, in bandwidth-delay products. A segment whose retransmissions were lost as well holds
-/// up what was sent after it for a round trip each.
+/// Sizes of the window and of buffers, in bandwidth-delay products. Each lost retransmission of a segment holds up the data after it for
+/// another round trip, and buffers must take that data.
 const WINDOW: f64 = 2.0;
 const BUFFER: f64 = 8.0;
 /// Least buffers, bytes: the other direction of the link may be faster.
@@ -74,7 +74,7 @@ impl LinkProfile {
             Self::Meo => "meo",
         }
     }
-    /// The RTT if the file states none: one of the longest, since a window that is too large does no harm.
+    /// The RTT if the file states none: one of the longest, since a window that is too small would not fill the link.
     const fn rtt(self) -> Duration {
         match self {
             Self::Geo => Duration::from_millis(600),

@@ -48,11 +48,11 @@ const EVERY: Duration = Duration::from_secs(1);
 /// gateway's own connection needs this time to fail twice.
 const CALM: Duration = Duration::from_secs(5);
 /// Least time between two reports that routes have changed.
-const LEAST: Duration = Duration::from_millis(50);
+const ROUTES_INTERVAL: Duration = Duration::from_millis(50);
 /// Time between attempts to get the interface of the gateway's own connection back.
-const AGAIN: std::time::Duration = std::time::Duration::from_millis(500);
+const RENEWAL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(500);
 
-/// Answers an accepted connection if it is the gateway's own.
+/// Answers an accepted connection if it is the gateway's own; returns whether it is.
 pub(crate) fn answers(mut stream: &TcpStream, client: IpAddr) -> bool {
     let own = client == IpAddr::V4(CLIENT);
     if own {
@@ -75,7 +75,7 @@ pub(crate) struct News {
 struct Shared {
     judge: Judge,
     news: VecDeque<News>,
-    /// Routes, interfaces or addresses have changed since the gateway has looked at its own.
+    /// Routes, interfaces or addresses have changed since the gateway last looked at its own routes.
     routes_changed: bool,
 }
 
@@ -102,7 +102,7 @@ impl Proof {
     pub(crate) fn routes_changed(&self) -> bool {
         std::mem::take(&mut self.lock().routes_changed)
     }
-    /// Routes and routing rules were looked at: true, some were missing and are restored; an error, they cannot be.
+    /// Takes the result of a look at routes and routing rules: true if some were missing and are restored, an error if they cannot be.
     pub(crate) fn routes(&self, now: Instant, renewed: &Result<bool, GatewayError>) {
         self.judge(|j| j.routes(now, renewed));
     }
@@ -133,7 +133,7 @@ impl Notices {
         routes.iter().try_for_each(|r| poll.watch(r, 1))?;
         Ok(Self { rules, routes, poll, events: Vec::new() })
     }
-    /// Whether rules have changed, and routes, interfaces or addresses, since the last call.
+    /// Whether rules have changed since the last call, and whether routes, interfaces or addresses have.
     fn take(&mut self) -> [bool; 2] {
         self.events.clear();
         let _ = self.poll.take(&mut self.events);
@@ -176,7 +176,7 @@ impl Prover {
         let (table, tun) = (rules::table(config), config.interface());
         let link = config.satellite.interface.clone();
         let mut connector = Connector::new(config.fallback.clone());
-        let (blinded, tell) = (proof.clone(), wake.clone());
+        let (look_proof, look_wake) = (proof.clone(), wake.clone());
         let mut due = Instant::ZERO;
         let (mut changed, mut calm_at, mut routes_at) = (false, Instant::ZERO, Instant::ZERO);
         let mut routes_changed = false;
@@ -185,9 +185,9 @@ impl Prover {
             changed |= rules || routes;
             routes_changed |= routes;
             if routes_changed && now >= routes_at {
-                (routes_changed, routes_at) = (false, now + LEAST);
-                proof.lock().routes_changed = true;
-                wake();
+                (routes_changed, routes_at) = (false, now + ROUTES_INTERVAL);
+                look_proof.lock().routes_changed = true;
+                look_wake();
             }
             let own = connector.result();
             let anew = changed && now >= calm_at;
@@ -195,20 +195,20 @@ impl Prover {
                 due = now + EVERY;
                 let counts = counters::read(&table);
                 let names = Interfaces { tun: &tun, link: &link };
-                proof.judge(|j| {
+                look_proof.judge(|j| {
                     j.look(now, anew, own, counts);
                     j.decide(now, names)
                 });
                 let full = tracking::full();
-                if proof.lock().judge.asks_who_tracks(full, anew) {
+                if look_proof.lock().judge.asks_who_tracks(full, anew) {
                     let others = tracking::others_need_it();
-                    proof.judge(|j| j.tracks(full, others));
+                    look_proof.judge(|j| j.tracks(full, others));
                 }
                 if anew {
                     (changed, calm_at) = (false, now + CALM);
                     connector.hurry(now, host);
                 }
-                wake();
+                look_wake();
             }
         };
         let work = move |stop: &AtomicBool| {
@@ -219,10 +219,10 @@ impl Prover {
                 });
                 let Err(e) = ended else { return };
                 // The interface was removed, or failed.
-                blinded.judge(|j| Some(j.blind(Clock::now(), &e.to_string())));
-                tell();
+                proof.judge(|j| Some(j.blind(Clock::now(), &e.to_string())));
+                wake();
                 while Tun::open(&device).and_then(|tun| driver.renew(tun)).is_err() {
-                    std::thread::sleep(AGAIN);
+                    std::thread::sleep(RENEWAL_INTERVAL);
                     if stop.load(Ordering::Relaxed) {
                         return;
                     }

@@ -1,4 +1,4 @@
-//! The line of a finished connection.
+//! The line of the log about a connection that has ended.
 
 use crate::absent::with;
 use crate::cause::Cause;
@@ -10,7 +10,7 @@ use skyhaul_net::sockets::Connections;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Where the state of the kernel's sockets comes from: opened at the first use.
+/// Where the state of the kernel's sockets comes from: opened at the first use; `Some(None)` if the kernel refused.
 #[derive(Debug, Default)]
 pub(crate) struct Kernel(Option<Option<Arc<Connections>>>);
 

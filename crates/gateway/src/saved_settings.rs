@@ -25,9 +25,9 @@ pub(crate) struct SavedSettings {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct Record {
-    /// The network namespace in which it was changed, as the kernel names it.
+    /// The boot and the network namespace in which the settings were changed.
     namespace: String,
-    /// With `on-failure = "block"` it stays after a kill, on purpose.
+    /// `on-failure = "block"`: the table stays after a kill, on purpose.
     pub(crate) block: bool,
     pub(crate) before: SavedSettings,
 }
@@ -38,8 +38,11 @@ pub(crate) fn file(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.before"))
 }
 
+/// The kernel's names of this boot and of the calling thread's network namespace: the first namespace has the same name after each boot.
 fn namespace() -> String {
-    fs::read_link("/proc/thread-self/ns/net").map(|p| p.display().to_string()).unwrap_or_default()
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let namespace = fs::read_link("/proc/thread-self/ns/net").unwrap_or_default();
+    format!("{} {}", boot.trim(), namespace.display())
 }
 
 /// What was there before a gateway that was killed in this namespace; `None` if none was, or it has been cleaned up after.
@@ -47,10 +50,10 @@ pub(crate) fn read(folder: &Path, name: &str) -> Option<SavedSettings> {
     record(folder, name).map(|r| r.before)
 }
 
-/// The same, with what else is noted.
+/// The whole content of the file, under the same conditions as [`read`].
 pub(crate) fn record(folder: &Path, name: &str) -> Option<Record> {
     let record: Record = serde_json::from_str(&fs::read_to_string(file(folder, name)).ok()?).ok()?;
-    // Another namespace, or one before the last boot, has settings of its own.
+    // Another namespace, or one before the last boot, had settings of its own.
     (record.namespace == namespace()).then_some(record)
 }
 
@@ -64,7 +67,7 @@ pub(crate) fn note(
     let path = file(folder, name);
     let record = Record { namespace: namespace(), block, before: before.clone() };
     let text = serde_json::to_string(&record).unwrap_or_default();
-    // Renamed into place: half a file would be worth nothing.
+    // Renamed into place, so that a kill never leaves half a file.
     let new = path.with_extension("before.new");
     let write = || {
         let mut file = File::options().create(true).truncate(true).write(true).mode(0o600).open(&new)?;
@@ -74,7 +77,32 @@ pub(crate) fn note(
     write().map_err(GatewayError::os(format!("write {}", path.display())))
 }
 
-/// Forgets what was there before: it is there again.
+/// Removes the file: what was there before is there again.
 pub(crate) fn forget(path: &Path) {
     let _ = fs::remove_file(path);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_an_earlier_boot_are_not_restored() {
+        let folder = std::env::temp_dir().join(format!("skyhaul-saved-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("makes");
+        let before = SavedSettings {
+            table: "skyhaul_g".into(),
+            early_demux: true,
+            reflect_tos: false,
+            forwarding: None,
+        };
+        note(&folder, "g", false, &before).expect("writes");
+        assert_eq!(read(&folder, "g"), Some(before));
+        let path = file(&folder, "g");
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("reads");
+        let text = fs::read_to_string(&path).expect("reads").replace(boot.trim(), "earlier");
+        fs::write(&path, text).expect("writes");
+        assert_eq!(read(&folder, "g"), None);
+        fs::remove_dir_all(&folder).expect("removes");
+    }
 }

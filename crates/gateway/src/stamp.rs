@@ -1,12 +1,12 @@
-//! Stamps of the kernel on arriving packets: it takes the time of day, which may be set while packets pass.
+//! Timestamps of the kernel on arriving packets. They are times of day, and that clock may be set while packets pass.
 
 use nix::sys::time::TimeSpec;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_net::Clock;
 
-/// An older stamp, or one of the future, was made before or after the clock was set.
+/// A stamp older than this, or one in the future, was made before the clock was set.
 const OLDEST: Duration = Duration::from_secs(10);
-/// How near both clocks must be read to each other, and how often that is tried.
+/// Longest time between the readings of both clocks, and how often a pair of readings is tried.
 const NEAR: Duration = Duration::from_micros(20);
 const TRIES: usize = 4;
 
@@ -18,12 +18,12 @@ pub(crate) fn arrival(stamp: TimeSpec) -> Instant {
     Instant::from_nanos(now.as_nanos().saturating_sub(ago(wall, stamped)))
 }
 
-/// How long ago it was, nanoseconds.
+/// How long before `wall` a stamp was made, nanoseconds; 0 if it is not believed.
 fn ago(wall: u64, stamped: u64) -> u64 {
     wall.checked_sub(stamped).filter(|ago| *ago <= OLDEST.as_nanos()).unwrap_or(0)
 }
 
-/// Both clocks at one moment, as far as a thread that can be interrupted between the two can read them.
+/// Both clocks at one moment: if the thread was interrupted between the two readings, they are read again.
 fn both() -> (Instant, u64) {
     let mut last = (Clock::now(), Clock::wall_nanos());
     for _ in 0..TRIES {

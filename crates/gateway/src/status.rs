@@ -114,6 +114,9 @@ pub struct Status {
     pub paths_narrowed: u64,
     /// Packets dropped because the thread that has their connection did not take them in time.
     pub queues_full: u64,
+    /// Low-priority probes dropped because too many waited until nothing else was to be sent at `satellite.rate`.
+    #[serde(default)]
+    pub probes_dropped: u64,
     /// Counters since the start.
     pub counts: Counts,
     /// The networks behind the link, by address.
@@ -184,6 +187,7 @@ impl Status {
         self.flows += other.flows;
         self.memory += other.memory;
         self.paths_narrowed += other.paths_narrowed;
+        self.probes_dropped += other.probes_dropped;
         self.counts += other.counts;
         prefixes::merge(&mut self.prefixes, other.prefixes);
         self.list.extend(other.list);
@@ -241,6 +245,11 @@ impl Status {
             ),
             ("turned_away_total", "Connections refused for want of descriptors.", self.turned_away),
             ("queues_full_total", "Packets dropped between threads.", self.queues_full),
+            (
+                "probes_dropped_total",
+                "Low-priority probes dropped because too many waited.",
+                self.probes_dropped,
+            ),
             ("from_hosts_total", "Connections opened by hosts.", c.from_hosts),
             ("from_link_total", "Connections opened from behind the link.", c.from_link),
             ("finished_total", "Connections that ended in order.", c.finished),
@@ -338,6 +347,7 @@ mod tests {
             memory: 0,
             paths_narrowed: 0,
             queues_full: 0,
+            probes_dropped: 0,
             counts: Counts::default(),
             prefixes: vec![prefix],
             list: Vec::new(),

@@ -1,4 +1,4 @@
-//! An application has ended; what was said last arrives all the same.
+//! The last data of an application that has ended still arrives.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -19,7 +19,7 @@ fn endpoint() -> Endpoint {
     e.tcp.send_autotuning = false;
     e
 }
-/// A client and a server that know each other; the client's packets pass from that time on.
+/// A client and a server that are connected; the client's packets pass from the time in `open` on.
 fn met(open: &Rc<Cell<Instant>>) -> (World, ConnId, ConnId) {
     let mut w = World::new(Instant::ZERO + ms(5), false, Weather::calm(ms(50)));
     w.hosts[1].listen(80, endpoint()).unwrap();

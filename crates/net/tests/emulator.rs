@@ -99,7 +99,7 @@ fn exactly_the_listed_packets_are_lost_and_the_rest_arrives_in_order() {
     let Some(p) = path(links, &Options::default()) else { return };
     let got = datagrams(&p, 100, 500, |_| 0, std::time::Duration::from_millis(1));
     let expected: Vec<u32> = (0..100).filter(|n| ![0, 3, 4, 50].contains(n)).collect();
-    // What the kernels say to their neighbours does not enter the link, and so is not counted by the model.
+    // Packets of the kernels for their own link, such as neighbour discovery, do not enter the model and are not counted.
     assert_eq!(got, expected);
     let r = p.emulation.finish().unwrap();
     assert_eq!(forward(&r).total().dropped(DropReason::Error), 4);
@@ -110,7 +110,7 @@ fn low_priority_makes_room_first() {
     let links = "[links.sat]\nrate = \"2 Mbit/s\"\ndelay = \"20 ms\"\n\
                  queue = { kind = \"strict-pushout\", limit = \"20 packets\" }";
     let Some(p) = path(links, &Options::default()) else { return };
-    // Every other one of lower effort (RFC 8622), twice as much as the link takes.
+    // Every other one of lower effort (RFC 8622), at twice the rate of the link.
     let got =
         datagrams(&p, 400, 500, |n| if n % 2 == 1 { 0x04 } else { 0 }, std::time::Duration::from_micros(900));
     let r = p.emulation.finish().unwrap();
@@ -129,7 +129,7 @@ fn links_change_at_their_time() {
     let got = datagrams(&p, 200, 200, |_| 0, std::time::Duration::from_millis(10));
     let r = p.emulation.finish().unwrap();
     let c = forward(&r).total();
-    // What waited while it was down is lost by the channel that is up again.
+    // Packets that waited while the link was down are lost by the channel that is up again.
     assert!(!got.is_empty() && c.dropped(DropReason::Error) > 10, "{got:?} {c:?}");
     assert_eq!(got.len() as u64 + c.lost(), 200);
     assert!(got.windows(2).all(|w| w[1] == w[0] + 1), "in order and without holes until it went down");

@@ -71,8 +71,8 @@ fn a_viewer_gets_the_same_in_every_world() {
                 a.switches,
                 b.switches
             );
-            // A machine that has other things to do is late, and says so.
-            // A coder decides by what its transport sees at the moment: a millisecond may change what it sends from then on.
+            // A busy machine is late, and the emulation says so. A coder decides by what its transport measures at the moment: a
+            // millisecond may change all that it sends from then on.
             let adapts = a.switches + b.switches > 0;
             let near = if !trusted {
                 0.5

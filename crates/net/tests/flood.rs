@@ -1,5 +1,5 @@
-//! Strangers who open connections and never complete them, and clients who open many and close them in order: neither
-//! shuts out anybody else, and each costs few bytes.
+//! Strangers that open connections and never complete them, and clients that open many and close them in order: neither
+//! shuts out other clients, and each costs few bytes.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -42,8 +42,8 @@ fn syn(seq: u32, options: bool) -> Segment {
         ..Segment::default()
     }
 }
-/// What a host says to a packet.
-fn says(host: &mut Host, now: Instant, p: &[u8]) -> Vec<Vec<u8>> {
+/// The packets with which a host answers a packet.
+fn answers(host: &mut Host, now: Instant, p: &[u8]) -> Vec<Vec<u8>> {
     let mut out = Vec::new();
     host.arrive(now, p, &mut |p: &[u8]| out.push(p.to_vec()));
     out
@@ -64,13 +64,13 @@ fn a_flood_of_syns_leaves_genuine_clients_alone() {
     let start = w.now;
     let mut answered = 0u64;
     while clients.len() < CLIENTS || clients.iter().any(|c| !c.2.at_end) {
-        // 10^5 in five seconds.
+        // 10^5 SYNs in five seconds.
         while sent < FLOOD && w.now >= start + Duration::from_micros(50) * u64::from(sent) {
             // Of 32.0.0.0/3: all of it global unicast.
             let address = 0x2000_0000 + (rng.unit() * f64::from(0x2000_0000)) as u32;
             let from = SocketAddr::from((address.to_be_bytes(), (rng.unit() * 64_000.0) as u16 + 1));
             let p = packet(from, server(), &syn(sent.wrapping_mul(7919), sent % 2 == 0));
-            let out = says(&mut w.hosts[1], w.now, &p);
+            let out = answers(&mut w.hosts[1], w.now, &p);
             synacks += out.len() as u64;
             answered += u64::from(out.len() == 1);
             sent += 1;
@@ -96,7 +96,7 @@ fn a_flood_of_syns_leaves_genuine_clients_alone() {
         w.flush();
         let next = if sent < FLOOD { w.now + ms(1) } else { w.now + ms(1000) };
         w.step_by(next);
-        assert!(w.now < start + Duration::from_secs(60), "somebody is not served");
+        assert!(w.now < start + Duration::from_secs(60), "a client is not served");
     }
     assert_eq!((sent, answered), (FLOOD, u64::from(FLOOD)), "each SYN has one answer, {synacks} in all");
     let c = w.hosts[1].counts();
@@ -111,18 +111,18 @@ fn a_flood_of_syns_leaves_genuine_clients_alone() {
         assert!(took <= calm + calm, "first byte after {took:?}");
     }
     assert!(most_bytes <= 4096 * 200, "{most_bytes} bytes");
-    // A minute later nothing of it is left.
+    // Half-open connections expire after a minute.
     while w.now < start + Duration::from_secs(70) {
         w.step_by(w.now + ms(500));
     }
     let c = w.hosts[1].counts();
     assert_eq!((w.hosts[1].half_open(), w.hosts[1].table_bytes()[0] < 64 << 10), (0, true));
     assert!(c.half_open_expired >= 4096 - CLIENTS as u64, "{c:?}");
-    // One repetition, not fifteen.
+    // In a crowd a SYN-ACK is repeated once.
     assert!(w.sent[1] < 3 * c.half_open_expired + 5000, "{} packets", w.sent[1]);
 }
 
-/// SYNs in the name of one victim: what it gets has a limit, and a genuine client is served when it tries again.
+/// SYNs in the name of one victim: the SYN-ACKs that it gets are limited, and a genuine client is served when it repeats its SYN.
 #[test]
 fn forged_syns_make_us_send_no_more_than_the_limit() {
     const LIMIT: u32 = 1000;
@@ -136,7 +136,7 @@ fn forged_syns_make_us_send_no_more_than_the_limit() {
         for _ in 0..20 {
             let from = SocketAddr::from(([198, 18, 0, 1], (sent % 60_000) as u16 + 1));
             let p = packet(from, server(), &syn(sent.wrapping_mul(7919), true));
-            reflected += says(&mut w.hosts[1], w.now, &p).len();
+            reflected += answers(&mut w.hosts[1], w.now, &p).len();
             sent += 1;
         }
         w.step_by(w.now + ms(1));
@@ -193,21 +193,21 @@ fn what_only_looks_like_a_cookie_is_refused() {
         ..Segment::default()
     };
     let t = Instant::ZERO + ms(10);
-    let out = says(&mut host, t, &packet(from, server(), &syn(100, false)));
+    let out = answers(&mut host, t, &packet(from, server(), &syn(100, false)));
     let Transport::Tcp(synack) = Packet::parse(&out[0]).unwrap().transport else { panic!("a SYN-ACK") };
     let iss = synack.seq;
     assert_eq!((synack.flags, synack.ack), (Flags::SYN.with(Flags::ACK), Seq(101)));
     for (n, seq) in [(iss.0 + 2, 101), (iss.0 + 1, 102), (12, 101)] {
-        let out = says(&mut host, t, &packet(from, server(), &ack(n, seq)));
+        let out = answers(&mut host, t, &packet(from, server(), &ack(n, seq)));
         let Transport::Tcp(rst) = Packet::parse(&out[0]).unwrap().transport else { panic!("a reset") };
         assert!(rst.flags.has(Flags::RST));
         assert_eq!(host.connections(), 0);
     }
-    says(&mut host, t, &packet(from, server(), &ack(iss.0 + 1, 101)));
+    answers(&mut host, t, &packet(from, server(), &ack(iss.0 + 1, 101)));
     assert_eq!((host.connections(), host.counts().cookies_taken), (1, 1));
 }
 
-/// Clients that come and go: what is left of each is small, has a limit, and does not keep anybody out.
+/// Clients that come and go: TIME-WAIT costs few bytes each, is limited, and shuts out no new client.
 #[test]
 fn time_wait_is_small_and_shuts_nobody_out() {
     let mut w = World::new(Instant::ZERO + ms(5), false, Weather::calm(ms(1)));
@@ -264,7 +264,7 @@ fn a_newer_timestamp_ends_time_wait() {
         other => panic!("{other:?}"),
     };
     let say = |host: &mut Host, now: Instant, s: &Segment| -> Vec<(Flags, u32, u32)> {
-        says(host, now, &packet(from, server(), s)).iter().map(|p| tcp(p)).collect()
+        answers(host, now, &packet(from, server(), s)).iter().map(|p| tcp(p)).collect()
     };
     let (_, iss, _) = say(&mut host, t, &syn(1000, true))[0];
     assert!(say(&mut host, t, &seg(Flags::ACK, 1001, iss + 1, 1001)).is_empty());
@@ -278,7 +278,7 @@ fn a_newer_timestamp_ends_time_wait() {
     let t = t + ms(600);
     assert_eq!(say(&mut host, t, &fin), [(Flags::ACK, iss + 2, 1002)]);
     assert!((0..100).all(|_| say(&mut host, t + ms(1), &fin).is_empty()));
-    // Nothing assassinates it, and an old SYN is a duplicate.
+    // A reset does not end it (RFC 1337), and an old SYN is a duplicate.
     assert!(say(&mut host, t + ms(1), &seg(Flags::RST, 1002, 0, 1003)).is_empty());
     let t = t + ms(600);
     let old = Segment { ts: Some((900, 0)), ..syn(5000, true) };
@@ -292,9 +292,9 @@ fn a_newer_timestamp_ends_time_wait() {
     assert_eq!((host.time_waits(), host.half_open()), (0, 1));
 }
 
-/// In a crowd a half-open connection leaves early, but not between an answer and its acknowledgement.
+/// In a crowd a half-open connection is dropped early, but not between a SYN-ACK and its acknowledgement.
 #[test]
-fn whoever_has_just_been_answered_is_waited_for() {
+fn a_half_open_connection_outlasts_its_latest_answer_in_a_crowd() {
     let mut w = World::new(Instant::ZERO + ms(1000), false, Weather::calm(ms(40)));
     w.hosts[1] = Host::new(HostConfig { backlog: 64, ..w.hosts[1].config().clone() });
     let e = endpoint("cubic");
@@ -311,11 +311,11 @@ fn whoever_has_just_been_answered_is_waited_for() {
     let (mut party, mut served) = (Party::new(100), None);
     let mut strangers = 0;
     while !party.at_end && party.failure.is_none() {
-        // A crowd that is renewed.
+        // Each second brings a new crowd of half-open connections.
         while strangers < 40 * (1 + (w.now - start).as_nanos() / 1_000_000_000) {
             strangers += 1;
             let from = SocketAddr::from(([32, 0, (strangers >> 8) as u8, strangers as u8], 1000));
-            says(&mut w.hosts[1], w.now, &packet(from, server(), &syn(strangers as u32, true)));
+            answers(&mut w.hosts[1], w.now, &packet(from, server(), &syn(strangers as u32, true)));
         }
         if w.now >= start + ms(1500) {
             w.weather[0].delay = ms(35);
@@ -329,7 +329,26 @@ fn whoever_has_just_been_answered_is_waited_for() {
         party.turn(w.now, &mut w.hosts[0], id);
         w.flush();
         w.step_by(w.now + ms(10));
-        assert!(w.now < start + Duration::from_secs(30), "nobody is served");
+        assert!(w.now < start + Duration::from_secs(30), "the client is not served");
     }
     assert_eq!((party.failure, party.hash()), (None, hash_of(1000)));
+}
+
+/// A reset that is not exact gets a challenge ACK (RFC 5961 §3.2), which states the window and, if they were agreed on, timestamps.
+#[test]
+fn the_challenge_ack_of_a_half_open_connection_has_a_window_and_timestamps() {
+    for options in [false, true] {
+        let mut host = Host::new(HostConfig::new(addresses(false)[1..].to_vec(), Secret::fixed([5; 16])));
+        host.listen(80, endpoint("cubic")).unwrap();
+        let from = SocketAddr::from(([192, 0, 2, 9], 5000));
+        let t = Instant::ZERO + ms(10);
+        let first = answers(&mut host, t, &packet(from, server(), &syn(100, options)));
+        let Transport::Tcp(synack) = Packet::parse(&first[0]).unwrap().transport else { panic!("a SYN-ACK") };
+        let rst = Segment { seq: Seq(102), flags: Flags::RST, ..Segment::default() };
+        let second = answers(&mut host, t + ms(1), &packet(from, server(), &rst));
+        let Transport::Tcp(ack) = Packet::parse(&second[0]).unwrap().transport else { panic!("an ACK") };
+        assert_eq!((ack.flags, ack.seq, ack.ack), (Flags::ACK, synack.seq.add(1), Seq(101)));
+        assert_eq!(ack.window, synack.window >> synack.options.window_scale.unwrap_or(0));
+        assert!(ack.window > 0 && ack.options.timestamps.is_some() == options);
+    }
 }

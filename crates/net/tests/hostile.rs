@@ -1,4 +1,4 @@
-//! Paths and peers that mean no good: boxes that strip, bleach, zero, thin and merge, and segments that nobody sent.
+//! Hostile paths and peers: middleboxes that strip, bleach, zero, thin and merge, and forged segments.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -45,7 +45,7 @@ fn is_syn(p: &[u8]) -> bool {
 fn is_pure_ack(p: &[u8]) -> bool {
     p[HEADER + 13] == 0x10 && p.len() == HEADER + usize::from(p[HEADER + 12] >> 4) * 4
 }
-/// Blanks experiments' options.
+/// Blanks options of experiments (kind 253).
 fn strip(p: &mut [u8]) {
     let end = HEADER + usize::from(p[HEADER + 12] >> 4) * 4;
     let mut at = HEADER + 20;
@@ -69,7 +69,7 @@ fn both(w: &mut World, make: impl Fn() -> Mangler) {
     w.boxes = [Some(make()), Some(make())];
 }
 
-/// 2 MB over a GEO path with this box in both directions; what the sender did.
+/// Sends 2 MB over a GEO path with this box in both directions; returns the world and the sender's connection.
 fn through(profile: Profile, make: impl Fn() -> Mangler) -> (World, ConnId) {
     through_with(&peach(profile), make)
 }
@@ -175,8 +175,7 @@ fn acknowledgements_may_be_thinned_and_merged() {
     });
     let n = w.hosts[0].conn(id).unwrap().counters();
     assert!(n.probes_answered < n.probes_sent);
-    // An acknowledgement that comes within 5 ms of one that was passed on is swallowed, unless it is a FIN's or repeats
-    // itself: the next one says it all.
+    // A pure acknowledgement that comes within 5 ms of the last packet that was passed on is dropped: the next one includes it.
     through(Profile::Option, || {
         let mut last = Instant::ZERO;
         Box::new(move |now, p, _| {
@@ -191,16 +190,13 @@ fn acknowledgements_may_be_thinned_and_merged() {
 
 #[test]
 fn answers_that_are_doubled_open_the_window_once() {
-    let doubled = || -> Mangler { Box::new(|_, _, _| true) };
-    let (plain, id) = through(Profile::Option, doubled);
+    let (plain, id) = through(Profile::Option, || Box::new(|_, _, _| true));
     let mut w = geo();
-    // Every answer to a probe comes three times.
-    w.weather[1].duplicate = 0.0;
     let e = peach(Profile::Option);
     let agreed = Agreement::with(Profile::Option);
     let mut copies: Vec<Vec<u8>> = Vec::new();
     let (parties, ids) = transfer(&mut w, false, [&e, &e], 2 * MB, 50_000, |w, client, _| {
-        // Repeats the last answer that arrived, taken from the client's journal.
+        // The last answer that has arrived, from the client's journal, arrives once more.
         let c = w.hosts[0].conn(client).expect("there");
         let answer =
             c.journal().expect("recorded").ops().iter().rev().take(16).find_map(|(_, op)| match op {
@@ -256,14 +252,14 @@ fn a_path_that_becomes_narrower_says_so_and_is_heard() {
     }
 }
 
-/// What a router answers to a packet that is too long.
+/// The message of a router about a packet that is too long for a link of this MTU.
 fn too_big(p: &[u8], mtu: u32) -> Vec<u8> {
     let v4 = p[0] >> 4 == 4;
     let header = if v4 { 20 } else { 40 };
     let quote = &p[..header + 8];
     let len = header + 8 + quote.len();
     let mut m = vec![0; len];
-    // From the destination, which will do: who says so does not count.
+    // From the destination of the packet instead of a router: the source of the message has no effect.
     if v4 {
         m[0] = 0x45;
         m[2..4].copy_from_slice(&(len as u16).to_be_bytes());
@@ -292,7 +288,7 @@ fn too_big(p: &[u8], mtu: u32) -> Vec<u8> {
     m
 }
 
-/// The last timestamp that the peer sent: better than blind, so that nothing is refused for a wrong one by chance.
+/// The last timestamp that the peer sent, which a blind attacker does not know: with it no segment is refused for its timestamp.
 fn last_timestamp(c: &skyhaul_net::host::Conn) -> Option<u32> {
     c.journal().expect("recorded").ops().iter().rev().find_map(|(_, op)| match op {
         skyhaul_net::host::Op::Handle(s) => Some(s.ts?.0),
@@ -341,7 +337,7 @@ fn blind_segments_are_counted_and_dropped_and_the_transfer_goes_on() {
             3 => forged(c, |s| (s.seq, s.len) = (s.seq.add(far.0), 1000)),
             4 => forged(c, |s| s.ack = s.ack.add(far.0)),
             5 => forged(c, |s| s.ack = s.ack.add(0u32.wrapping_sub(far.0))),
-            // Data with an old timestamp; neither ACK nor anything else.
+            // Data with an old timestamp; a segment without flags.
             6 => forged(c, |s| (s.ts, s.len) = (s.ts.map(|(val, _)| (val.wrapping_sub(1 << 30), 1)), 10)),
             _ => forged(c, |s| s.flags = Flags::NONE),
         };
@@ -398,7 +394,7 @@ fn strangers_get_resets_but_not_without_limit() {
         let now = Instant::from_nanos(u64::from(n) * 1000);
         host.arrive(now, &buf[..e.unwrap().written], &mut |p: &[u8]| out.push(p.to_vec()));
     }
-    // So many for each address.
+    // The limit for each address is 50 per second.
     assert_eq!((out.len(), host.counts().strangers, host.counts().answers_withheld), (50, 1000, 950));
     let Transport::Tcp(rst) = Packet::parse(&out[7]).unwrap().transport else { panic!() };
     // RFC 9293 §3.10.7.1: <SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>.
@@ -419,7 +415,7 @@ fn strangers_get_resets_but_not_without_limit() {
     assert_eq!(out.len(), before);
 }
 
-/// A SYN from an address that nobody can have is not answered: the answer would go to many, or to us.
+/// A SYN from an address that no host can have is not answered: the answer would go to many hosts, or to this one.
 #[test]
 fn martians_get_no_answer() {
     let mut w = World::new(Instant::ZERO + ms(10), false, Weather::calm(ms(1)));
@@ -439,7 +435,7 @@ fn martians_get_no_answer() {
     assert_eq!((w.hosts[1].counts().martians, w.sent[1], w.hosts[1].half_open()), (6, 1, 1));
 }
 
-/// An ICMP message about a connection that is being opened has to quote its SYN, and says nothing of the path (RFC 5927).
+/// An ICMP message about a connection that is being opened has to quote its SYN, and does not change the path MTU (RFC 5927).
 #[test]
 fn messages_with_a_wrong_number_neither_end_an_open_nor_poison_the_path() {
     let mut w = World::new(Instant::ZERO + ms(10), false, Weather { loss: 2.0, ..Weather::calm(ms(1)) });

@@ -30,7 +30,7 @@ fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// When the clock has to start for the client's first sequence number to be so many bytes below the wrap.
+/// The start of the clock for which the client's first sequence number is this many bytes below the wrap.
 fn start_below_wrap(bytes: u32) -> Instant {
     let mut w = World::new(Instant::ZERO, false, Weather::calm(ms(1)));
     let id = w.open(false, 80, &endpoint("newreno"));
@@ -229,7 +229,7 @@ fn a_reset_ends_a_connection_in_every_state() {
             Some(c) => {
                 assert_eq!((c.failure(), c.tcp().state()), (Some(Failure::Reset), S::Closed), "{wanted:?}")
             }
-            // Nobody had heard of it yet.
+            // The application was not informed yet.
             None => assert_eq!((wanted, w.hosts[1].connections()), (S::SynReceived, 0)),
         }
     }
@@ -252,7 +252,7 @@ fn a_peer_that_vanishes_is_given_up_on() {
     w.flush();
     assert_eq!(w.hosts[0].connections(), 0);
 
-    // Nobody answers the SYN; and somebody says that nobody listens.
+    // The SYN gets no answer; the SYN gets a reset.
     let mut w = World::new(Instant::ZERO, false, Weather { loss: 2.0, ..Weather::calm(ms(50)) });
     let id = w.open(false, 80, &e);
     while w.step() {}

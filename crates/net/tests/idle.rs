@@ -1,4 +1,4 @@
-//! Connections that say nothing cost nothing while others are served.
+//! Idle connections cost nothing while others are served.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -59,7 +59,7 @@ fn idle_connections_are_not_looked_at() {
         w.flush();
         w.step_by(w.now + Duration::from_millis(1));
     }
-    // Long after everything has been said it is still silent.
+    // Long after the last data nothing happens any more.
     let end = w.now + Duration::from_secs(60);
     while w.now < end {
         let _ = app.turn(w.now, &mut w.hosts[1]);
@@ -77,6 +77,6 @@ fn idle_connections_are_not_looked_at() {
     turns.sort_unstable();
     assert!(turns[498] <= 4, "{} turns of one that says nothing", turns[498]);
     assert!(turns[499] > 8, "{} turns of the one that does", turns[499]);
-    // Rows of the one that says something only: no row for a silent interval.
+    // Only the busy connection has rows, and none for an interval without data.
     assert!(rows > 0 && rows < 100, "{rows} rows");
 }

@@ -13,7 +13,7 @@ const COOKIE: &[u8; 37] = b"abcdefghijklmnopqrstuvwxyz0123456789\0";
 fn endpoint() -> Endpoint {
     Endpoint::host(skyhaul_cc::Config::by_name("cubic").expect("known"))
 }
-/// Runs server and time for so long, or until the client's connection is over.
+/// Runs the server for this many seconds, or until the client's connection is over; returns whether it is.
 fn wait(w: &mut World, app: &mut Iperf, id: ConnId, seconds: u64) -> bool {
     let end = w.now + Duration::from_secs(seconds);
     while w.now < end && !w.hosts[0].conn(id).is_some_and(|c| c.is_over()) {
@@ -26,7 +26,7 @@ fn wait(w: &mut World, app: &mut Iperf, id: ConnId, seconds: u64) -> bool {
     }
     w.hosts[0].conn(id).is_some_and(|c| c.is_over())
 }
-/// A client that has said this much.
+/// A client that has sent these words, one a second.
 fn client(w: &mut World, app: &mut Iperf, said: &[&[u8]]) -> ConnId {
     let id = w.open(false, 5201, &endpoint());
     for words in said {

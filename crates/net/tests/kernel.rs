@@ -62,7 +62,7 @@ impl Storm {
     fn new(name: &str) -> Self {
         Self { flying: BTreeMap::new(), rng: Rng::stream(4, name), count: 0 }
     }
-    /// Takes a packet in; loses, doubles, delays or damages some.
+    /// Takes a packet; loses, duplicates, delays or corrupts some.
     fn take(&mut self, now: Instant, packet: &[u8]) {
         let w = Weather::stormy(Duration::from_millis(2));
         let draws: Vec<f64> = (0..5).map(|_| self.rng.unit()).collect();
@@ -81,7 +81,7 @@ impl Storm {
             self.flying.insert((now + w.delay.mul_f64(late + f64::from(n)), self.count), p.clone());
         }
     }
-    /// What has come through by now.
+    /// The packets that have come through by now.
     fn give(&mut self, now: Instant) -> Vec<Vec<u8>> {
         let later = self.flying.split_off(&(now + Duration::from_nanos(1), 0));
         std::mem::replace(&mut self.flying, later).into_values().collect()
@@ -267,7 +267,7 @@ fn an_iperf3_client_measures_with_our_receiver_and_our_sender() {
         assert_eq!((tested.in_order, tested.connections.len()), (true, streams));
         assert!(tested.connections.iter().all(|c| c.sends == reverse));
         let ours: u64 = tested.connections.iter().map(|c| c.meter.sum().bytes).sum();
-        // What we count is what the client is told.
+        // The client is told what we count.
         assert_eq!(if reverse { sent } else { received }, Some(ours));
         assert!(received > Some(0));
         if reverse {
@@ -285,8 +285,7 @@ fn dummies_to_a_kernel_that_knows_nothing_of_them_harm_nobody() {
         let listener = ns.within(|| TcpListener::bind((place.kernel, 0)).unwrap()).unwrap();
         let port = listener.local_addr().unwrap().port();
         let kernel = std::thread::spawn(move || kernel_party(listener.accept().unwrap().0, 0));
-        // As the paper has it: nothing is negotiated, the answers tell. Dummies only go where there is time for them, so
-        // the sender believes in a round trip of 100 ms.
+        // As in the paper: nothing is negotiated, and the answers show whether the receiver knows dummies.
         let mut e = marked("peach", Profile::Paper);
         // All of it is written at once.
         e.tcp.send_autotuning = false;

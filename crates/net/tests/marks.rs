@@ -29,7 +29,7 @@ struct EcnCounts {
 }
 
 impl EcnCounts {
-    /// Looks at a packet; of those that may be marked every `n`-th is, if there is such a number.
+    /// Counts a packet, and marks every `n`-th of those that may be marked.
     fn pass(&mut self, packet: &mut [u8], n: Option<u64>) {
         self.packets += 1;
         let parsed = Packet::parse(packet).expect("a packet");
@@ -48,8 +48,9 @@ impl EcnCounts {
     }
 }
 
-/// Both sides send [`BYTES`] at once; what is marked, and by whom, says `mark`: [from the kernel, from us]. `None`, after a
-/// skip, where the kernel cannot mark.
+/// Both sides send [`BYTES`] at once. `mark`: every n-th packet from the kernel, and from us, is marked; without a number for the kernel,
+/// it marks by itself. Returns the counts of both directions, and how many marks we have answered; `None`, after a skip, where the
+/// kernel cannot mark.
 fn exchange(
     ns: &Namespace,
     v6: bool,
@@ -134,7 +135,7 @@ fn marks_are_echoed_and_answered_by_both_sides_without_a_lost_byte() {
         let marked = exchange(&ns, v6, we_open, ecn, [Some(300), Some(300)]);
         let ([kernel, us], answered) = marked.expect("our marks need nothing");
         let what = format!("{v6} {we_open}: {kernel:?} {us:?}");
-        // Data of both may be marked, what only acknowledges may not.
+        // Data of both may be marked, pure acknowledgements may not (RFC 3168 §6.1.4).
         assert!(kernel.capable > 1000 && kernel.capable < kernel.packets, "{what}");
         assert!(us.capable > 1000 && us.capable < us.packets, "{what}");
         assert!(kernel.marked > 3 && us.marked > 3, "{what}");

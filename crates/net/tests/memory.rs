@@ -1,4 +1,4 @@
-//! What connections hold follows what has arrived and what was written, not what was announced, and has a limit.
+//! The memory of connections follows the data that has arrived or was written, not the windows that were announced, and is limited.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -9,8 +9,7 @@ use skyhaul_net::host::{ConnId, Endpoint, Host, HostConfig};
 use skyhaul_tcp::{Flags, Segment};
 use skyhaul_wire::{Agreement, Envelope, Payload};
 
-/// Announces its whole buffer at once, so that there is something to be announced and not held; without timestamps, which
-/// strangers do not know.
+/// Announces its whole buffer at once, which is more than it holds; without timestamps, which forged segments would have to know.
 fn endpoint() -> Endpoint {
     let mut e = Endpoint::host(skyhaul_cc::Config::by_name("cubic").expect("known"));
     e.tcp.receive_autotuning = false;
@@ -178,7 +177,7 @@ fn windows_are_small_while_memory_is_short_and_grow_again() {
     let mut w = world(2 << 20);
     w.hosts[0] = Host::new(HostConfig { memory: 1 << 30, ..w.hosts[0].config().clone() });
     let short = |w: &World| w.hosts[1].memory().held > w.hosts[1].memory().limit / 4 * 3;
-    // What is news of the others must not pass for the new one.
+    // Changes of the others must not be taken for the new connection.
     let open = |w: &mut World| {
         while w.hosts[1].next_changed().is_some() {}
         open(w)

@@ -1,4 +1,4 @@
-//! Datagrams that keep to a rate between two of our hosts, over the emulated links, against the simulator.
+//! Datagrams of rate-controlled transports between two of our hosts, over the emulated links, against the simulator.
 #![cfg(target_os = "linux")]
 
 use skyhaul_net::world::{self, FlowOutcome, World};
@@ -6,7 +6,7 @@ use skyhaul_scenario::{Document, Resolved};
 use skyhaul_sim::{FlowResult, run};
 use skyhaul_testkit::need;
 
-/// A link of 30 ms each way that loses every so many packets.
+/// A link of 30 ms each way that loses the packets with these numbers.
 fn scenario(flow: &str, lost: &str) -> Resolved {
     let text = format!(
         "duration = \"20 s\"\nseed = 5\n[links.sat]\nrate = \"4 Mbit/s\"\ndelay = \"30 ms\"\nqueue = \"100 packets\"\n\
@@ -16,7 +16,7 @@ fn scenario(flow: &str, lost: &str) -> Resolved {
     d.resolve().unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Both, and whether the emulation trusts itself: a machine that has other things to do is late, says so, and is asked again.
+/// The results of both worlds, and whether the emulation had no doubts. On a busy machine it has, and the run is repeated.
 fn both(s: &Resolved) -> (FlowOutcome, FlowResult, bool) {
     let sim = run(s, s.seed, skyhaul_trace::Null).expect("runs").flows.remove(0);
     let mut tries = 0;
@@ -74,7 +74,7 @@ fn the_simulator_and_the_wire_agree() {
                 assert!(wire.goodput > 0.0 && ours.reports.0 > 0, "{flow}: nothing arrived");
                 continue;
             }
-            // The ends may be late where the links are not: beside a busy program the sender delivers 6 % less.
+            // The hosts may be late where the links are not: beside a busy program the sender delivers 6 % less.
             let near = 0.1;
             assert!(share.abs() < near, "{flow}: {share}");
             let reports = ours.reports.0 as f64 / theirs.reports as f64 - 1.0;

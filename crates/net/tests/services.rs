@@ -16,7 +16,7 @@ const SECOND: Duration = Duration::from_secs(1);
 fn endpoint() -> Endpoint {
     Endpoint::host(skyhaul_cc::Config::by_name("cubic").expect("known"))
 }
-/// A client and a server, and whether the client is there.
+/// A client and a server, and whether packets pass: if not, each has vanished for the other.
 fn world(port: u16) -> (World, Rc<Cell<bool>>) {
     let mut w = World::new(Instant::ZERO, false, Weather::calm(Duration::from_millis(10)));
     w.hosts[1].listen(port, endpoint()).unwrap();
@@ -27,7 +27,7 @@ fn world(port: u16) -> (World, Rc<Cell<bool>>) {
     }
     (w, there)
 }
-/// Lets so much time pass; the client reads nothing. Returns after how many seconds the server held no connection.
+/// Lets this many seconds pass; the client reads nothing. Returns after how many seconds the server held no connection.
 fn pass(w: &mut World, app: &mut impl App, seconds: u64) -> Option<u64> {
     let began = w.now;
     let end = began + Duration::from_secs(seconds);
@@ -35,8 +35,8 @@ fn pass(w: &mut World, app: &mut impl App, seconds: u64) -> Option<u64> {
         let _ = app.turn(w.now, &mut w.hosts[1]);
         while w.hosts[0].next_changed().is_some() {}
         w.flush();
-        let opened = w.hosts[1].connections() == w.hosts[1].half_open();
-        if opened && w.now > began + SECOND {
+        let none = w.hosts[1].connections() == w.hosts[1].half_open();
+        if none && w.now > began + SECOND {
             return Some((w.now - began).as_nanos() / 1_000_000_000);
         }
         let next = app.next_timeout().max(w.now + Duration::from_millis(1));
@@ -61,7 +61,8 @@ const PUT: &[u8] = b"PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nab
 
 #[test]
 fn a_client_of_http_that_vanishes_or_does_nothing_loses_its_connection() {
-    // What it says, whether it closes its side then, and the time until its connection is gone: alive, and vanished.
+    // What the client sends, whether it then closes its side, and the seconds until its connection is gone: of a client that is alive,
+    // and of one that has vanished.
     for (said, closes, alive, vanished) in [
         (&b""[..], false, (59, 63), (59, 361)),
         (b"GET /1", false, (59, 63), (59, 361)),
@@ -86,7 +87,7 @@ fn a_client_of_http_that_vanishes_or_does_nothing_loses_its_connection() {
             let what = format!("{:?}, closes {closes}, there {there}", String::from_utf8_lossy(said));
             // A second or two have passed already; a released connection has 60 s for its FIN.
             within(pass(&mut w, &mut app, 2000), least - 4, most + 62, &what);
-            // The service knows of it in its next turn.
+            // The service notices in its next turn.
             w.now += SECOND;
             let _ = app.turn(w.now, &mut w.hosts[1]);
             assert_eq!(app.take_ended().len(), 1, "{what}");
@@ -95,7 +96,7 @@ fn a_client_of_http_that_vanishes_or_does_nothing_loses_its_connection() {
 }
 
 #[test]
-fn the_head_of_a_request_takes_no_longer_for_coming_in_drops() {
+fn bytes_that_trickle_in_do_not_extend_the_time_of_a_head() {
     let (mut w, _) = world(80);
     let mut app = Serve::new(|_| Http::new(IDLE), SECOND, None);
     let id = w.open(false, 80, &endpoint());
@@ -177,24 +178,25 @@ fn a_receiver_of_datagrams_that_has_vanished_gets_no_more_of_them() {
     }
 }
 
-/// What is left of a long response after `Connection: close`, all of which the server's buffer holds.
-const FAREWELL: &[u8] = b"GET /100000 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-/// An endpoint with a receive buffer of so many bytes.
+/// A request for 100 kB, after which the server closes: its send buffer holds all of the response.
+const LONG_CLOSE: &[u8] = b"GET /100000 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+/// An endpoint with a receive buffer of this many bytes.
 fn with_room(bytes: u64) -> Endpoint {
     let mut e = endpoint();
     (e.tcp.receive_buffer, e.tcp.receive_autotuning) = (bytes, false);
     e
 }
-/// A client that asks for [`FAREWELL`] and has room for a part of it.
+/// A client that sends [`LONG_CLOSE`] and has room for a part of the response.
 fn asks_to_close(idle: Duration) -> (World, Serve<Http, impl FnMut(u16) -> Http>, ConnId) {
     let (mut w, _) = world(80);
     let mut app = Serve::new(move |_| Http::new(idle), SECOND, None).idle(idle);
     let id = w.open(false, 80, &with_room(8192));
     assert_eq!(pass(&mut w, &mut app, 1), None);
-    say(&mut w, &mut app, id, FAREWELL);
+    say(&mut w, &mut app, id, LONG_CLOSE);
     (w, app, id)
 }
-/// Reads so much of it every so many seconds; returns after how many seconds the server held no connection, and how much was read.
+/// Reads up to `bytes` of the response every `every` seconds; returns after how many seconds the server held no connection, and how
+/// much was read.
 fn sips(w: &mut World, app: &mut impl App, id: ConnId, bytes: usize, every: u64) -> (u64, usize) {
     let (began, mut read) = (w.now, 0);
     loop {
@@ -205,7 +207,7 @@ fn sips(w: &mut World, app: &mut impl App, id: ConnId, bytes: usize, every: u64)
         let over = pass(w, app, every);
         let seconds = (w.now - began).as_nanos() / 1_000_000_000;
         if over.is_some() || seconds > 20_000 {
-            // What the client has acknowledged is no affair of the server any more.
+            // The server no longer waits for data that the client has acknowledged.
             return (seconds, read + w.hosts[0].discard(w.now, id) as usize);
         }
     }
@@ -213,7 +215,7 @@ fn sips(w: &mut World, app: &mut impl App, id: ConnId, bytes: usize, every: u64)
 
 #[test]
 fn a_window_that_stays_closed_ends_a_closed_connection_in_time() {
-    // The limit is looked at four times.
+    // The limit is checked four times while it lasts.
     for idle in [300, 60, 20] {
         let (mut w, mut app, _) = asks_to_close(SECOND * idle);
         within(pass(&mut w, &mut app, 1000), idle - 2, idle + idle / 4 + 1, &format!("--idle {idle}s"));
@@ -230,12 +232,12 @@ fn a_window_that_stays_closed_ends_a_closed_connection_in_time() {
 
 #[test]
 fn a_slow_reader_is_no_dead_one() {
-    // A full segment every forty seconds: 100 kB take 46 minutes. The window opens when the server asks, which it does ever less.
+    // A full segment every forty seconds: 100 kB take 46 minutes. The window opens when the server probes it, which it does ever less.
     let (mut w, mut app, id) = asks_to_close(IDLE);
     let (took, read) = sips(&mut w, &mut app, id, 1460, 40);
     assert!(took > 2500 && read > 100_000, "{read} bytes in {took} s");
     assert_eq!(w.hosts[0].conn(id).and_then(|c| c.failure()), None);
-    // So little that a window opens every ten minutes: only without a limit.
+    // Too little for a limit: a window opens every ten minutes.
     let (mut w, mut app, id) = asks_to_close(Duration::ZERO);
     let (took, read) = sips(&mut w, &mut app, id, 100, 15);
     assert!(took > 14_000 && read > 100_000, "{read} bytes in {took} s");
@@ -302,7 +304,7 @@ fn connections_that_do_nothing_keep_nobody_out_for_ever() {
     }
     w.hosts[1].listen(80, endpoint()).unwrap();
     let mut app = Serve::new(|_| Http::new(IDLE), SECOND, None).idle(IDLE);
-    // More than there is room for. They do nothing, and do not answer the server's FIN; half of them have asked for a page.
+    // More connections than there is room for. They do nothing, and do not answer the server's FIN; half of them have asked for a page.
     let idle: Vec<ConnId> = (0..MOST + 100).map(|_| w.open(false, 80, &endpoint())).collect();
     assert_eq!(pass(&mut w, &mut app, 3), None);
     for id in idle.iter().step_by(2) {
@@ -310,7 +312,7 @@ fn connections_that_do_nothing_keep_nobody_out_for_ever() {
     }
     assert_eq!(pass(&mut w, &mut app, 3), None);
     assert!(w.hosts[1].census().states.contains(&("established", MOST as u64)), "full");
-    // Somebody who wants something: his SYN is repeated until there is room.
+    // A client with a request: its SYN is repeated until there is room.
     let mut patient = endpoint();
     patient.tcp.rto.max = SECOND * 10;
     let id = w.open(false, 80, &patient);
@@ -328,7 +330,7 @@ fn connections_that_do_nothing_keep_nobody_out_for_ever() {
         }
     }
     assert!(answer.starts_with(b"HTTP/1.1 200 OK"), "{:?}", String::from_utf8_lossy(&answer));
-    // In the end nobody is left of all of them.
+    // In the end none of them is left.
     w.hosts[0].abort_all(w.now);
     assert!(pass(&mut w, &mut app, 400).is_some());
     assert!(app.take_ended().len() >= MOST);
@@ -371,10 +373,10 @@ fn a_sender_whose_time_is_over_waits_five_seconds_for_its_peer() {
             w.flush();
             w.step_by(app.next_timeout().max(w.now + Duration::from_micros(100)));
         }
-        // Two for the handshake and the work, and five; a peer that has everything and does not close is left after one.
+        // Two seconds of work, and five of waiting, or one if the peer has everything and does not close.
         let (least, most) = if peer == Peer::Reads { (3, 4) } else { (7, 8) };
         assert!(over.is_some_and(|t| t >= SECOND * least && t < SECOND * most), "{peer:?}: {over:?}");
-        // What the command does then.
+        // The command then drains what is left.
         let mut last = Drain::new(Duration::from_millis(20));
         let began = w.now;
         while last.turn(w.now, &mut w.hosts[0]) != AppStatus::Done {

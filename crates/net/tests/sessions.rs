@@ -40,7 +40,7 @@ fn run(w: &mut World, session: &mut Session, transport: &mut HostTransport) -> B
         session.turn(now, &mut transport.carrier(&mut w.hosts[0])).expect("opens");
         known.extend(transport.open());
         if session.pages().len() > done {
-            // The endpoint of the simulator would have said the same, also where it was told of the path.
+            // The simulator's endpoint would have sent the same, also with the path state that it was given.
             for id in &known {
                 let journal = w.hosts[0].conn(*id).and_then(|c| c.journal());
                 assert!(journal.is_none_or(|j| j.replay().is_ok()));
@@ -172,7 +172,7 @@ fn datagrams_that_cannot_be_sent_or_read_are_refused_and_counted() {
     assert_eq!(a.send_to(from, to, &[0; 1473]), Err(HostError::TooLong { bytes: 1473, most: 1472 }));
     assert!(matches!(a.send_to(to, from, &[]), Err(HostError::NotOurs(_))));
     assert!(matches!(a.send_to(from, ends(true).1, &[]), Err(HostError::Families { .. })));
-    // Nobody reads there, or nobody reads for long.
+    // No application reads at that port, or it does not read for long.
     a.send_to(from, SocketAddr::new(to.ip(), 81), &[1, 2, 3]).expect("leaves");
     for n in 0..5000u16 {
         a.send_to(from, to, &n.to_be_bytes()).expect("leaves");

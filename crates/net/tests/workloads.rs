@@ -1,5 +1,5 @@
 //! The workloads of scenarios in the simulator, by our transport, and by the kernel's: each world sends the same, and
-//! measures the same quantities. The runs take the time that they last, side by side.
+//! measures the same quantities. The runs are in real time, side by side.
 #![cfg(target_os = "linux")]
 
 use skyhaul_net::world::{self, FlowOutcome, Outcome, World};
@@ -7,7 +7,7 @@ use skyhaul_scenario::{Document, Resolved};
 use skyhaul_sim::{FlowResult, RunResult};
 use skyhaul_testkit::need;
 
-/// Flows of every kind over two links, by ways of their own.
+/// Flows of every kind over two links, on paths of their own.
 const EVERYTHING: &str = include_str!("../../../examples/mix.toml");
 
 fn resolved(text: &str) -> Resolved {
@@ -20,7 +20,7 @@ fn simulated(s: &Resolved) -> RunResult {
 fn privileged() -> bool {
     need::granted(skyhaul_net::Namespace::new()).is_some()
 }
-/// In worlds, side by side.
+/// Runs a scenario in several worlds at once.
 fn run(s: &Resolved, worlds: &[World]) -> Vec<Outcome> {
     std::thread::scope(|scope| {
         let one =
@@ -33,8 +33,8 @@ fn worlds() -> [World; 3] {
     [World::Ours, World::OursToKernel, World::Kernel("cubic".into())]
 }
 
-/// Within a fifth, or a tenth of a second, where the emulation may be trusted; a machine that has other things to do is
-/// late, and says so.
+/// The values differ by less than a fifth and a tenth of a second, or more if the emulation doubts itself, since the machine is
+/// busy.
 fn close(what: &str, trusted: bool, a: Option<f64>, b: Option<f64>) {
     let (Some(a), Some(b)) = (a, b) else {
         panic!("{what}: {a:?} and {b:?}");
@@ -51,7 +51,7 @@ fn same(what: &str, trusted: bool, wire: &FlowOutcome, sim: &FlowResult) {
     let secs = |t: Option<skyhaul_base::Duration>| t.map(|t| t.as_secs_f64());
     let sim_secs = |t: Option<skyhaul_base::Instant>| t.map(|t| t.as_secs_f64());
     close(&format!("{what}: started"), trusted, secs(wire.started), sim_secs(sim.started));
-    // What a kernel has written of data without end it sends, and its queue is as long as its window.
+    // At its end a bulk flow of the kernel still sends what was written, and its queue is as long as its window.
     if sim.group != "bulk" {
         close(&format!("{what}: finished"), trusted, secs(wire.finished), sim_secs(sim.finished));
     }
@@ -83,7 +83,7 @@ fn every_workload_is_the_same_in_all_worlds() {
         assert_eq!(outcome.flows.len(), sim.flows.len());
         for (wire, sim) in outcome.flows.iter().zip(&sim.flows) {
             same(&what, outcome.emulation.doubts().is_empty(), wire, sim);
-            // What a workload of a known length has written is delivered to the byte.
+            // A workload of a known length is delivered to the byte.
             if sim.group != "bulk" {
                 assert_eq!(wire.acked, sim.bytes_acked, "{what}, {}: bytes", sim.group);
             } else {

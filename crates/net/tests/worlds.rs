@@ -1,5 +1,5 @@
-//! One scenario in three worlds: the simulator, our transport and the kernel's over the emulated links. The runs take
-//! the time that they last, side by side.
+//! One scenario in three worlds: the simulator, our transport and the kernel's over the emulated links. The runs are in real
+//! time, side by side.
 #![cfg(target_os = "linux")]
 
 use skyhaul_net::world::{self, Outcome, World};

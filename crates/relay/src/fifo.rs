@@ -1,10 +1,10 @@
-//! Data waiting in a gateway for the next leg: the bytes, or only their number.
+//! Data waiting in a gateway for the next leg: its bytes, or only their number.
 
 /// Bytes of a stream, first in, first out.
 pub trait Fifo: Default {
     /// Number of waiting bytes.
     fn len(&self) -> u64;
-    /// Nothing waits.
+    /// Whether nothing waits.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -25,21 +25,22 @@ impl Fifo for Count {
     }
 }
 
-/// The bytes, in a row.
+/// The bytes, contiguous in memory.
 #[derive(Clone, Debug, Default)]
 pub struct Bytes {
     memory: Vec<u8>,
+    /// The waiting bytes are `memory[from..to]`.
     from: usize,
     to: usize,
 }
 
 impl Bytes {
-    /// Those that wait.
+    /// The waiting bytes.
     #[must_use]
     pub fn waiting(&self) -> &[u8] {
         &self.memory[self.from..self.to]
     }
-    /// Drops the first `n`.
+    /// Drops the first `n` waiting bytes.
     ///
     /// # Panics
     /// If fewer wait.
@@ -50,7 +51,7 @@ impl Bytes {
             (self.from, self.to) = (0, 0);
         }
     }
-    /// Room for `n` more behind them. What is written there waits after [`Self::append`].
+    /// Room for `n` more bytes behind the waiting ones. Bytes written there wait once [`Self::append`] is called.
     pub fn room(&mut self, n: usize) -> &mut [u8] {
         if self.memory.len() - self.to < n && self.from > 0 {
             self.memory.copy_within(self.from..self.to, 0);
@@ -61,7 +62,7 @@ impl Bytes {
         }
         &mut self.memory[self.to..][..n]
     }
-    /// The first `n` bytes of the room wait, too.
+    /// The first `n` bytes of the room now wait, too.
     ///
     /// # Panics
     /// If there is less room.
@@ -69,8 +70,8 @@ impl Bytes {
         assert!(n <= self.memory.len() - self.to, "more than there is room for");
         self.to += n;
     }
-    /// `read` writes up to `most` bytes into room behind them, and says how many; these wait. With none waiting, the room is in
-    /// `spare`, and memory without waiting bytes goes there, so that an idle connection holds none.
+    /// `read` writes up to `most` bytes into room behind the waiting ones, and returns how many; these now wait. A buffer without
+    /// memory takes that of `spare`, and memory without waiting bytes goes back there, so that an idle connection holds none.
     pub fn fill(&mut self, spare: &mut Vec<u8>, most: usize, read: impl FnOnce(&mut [u8]) -> usize) -> usize {
         if self.memory.is_empty() {
             core::mem::swap(&mut self.memory, spare);
@@ -80,8 +81,8 @@ impl Bytes {
         self.give_back(spare);
         n
     }
-    /// `write` takes some of those that wait, and says how many, until none wait or it takes none. Memory without waiting bytes
-    /// goes to `spare`. Returns how many were taken.
+    /// Calls `write`, which takes some of the waiting bytes and returns how many, until none wait or it takes none. Memory without
+    /// waiting bytes goes to `spare`. Returns how many were taken.
     pub fn drain(&mut self, spare: &mut Vec<u8>, mut write: impl FnMut(&[u8]) -> usize) -> usize {
         let mut taken = 0;
         while !self.is_empty() {
@@ -125,7 +126,7 @@ mod tests {
         assert_eq!(spare.len(), 10);
     }
 
-    /// Whatever is appended and consumed, in whatever order, and whoever's memory it is in.
+    /// Appends and consumes at random, with memory of its own or from `spare`.
     #[test]
     fn bytes_are_a_queue() {
         let (mut bytes, mut queue, mut spare) = (Bytes::default(), VecDeque::new(), vec![9; 10]);
@@ -162,7 +163,7 @@ mod tests {
         }
         assert!(
             spare.len() + bytes.memory.len() < 200,
-            "as much as waited at most, not all that went through"
+            "memory for the most bytes that waited, not for all that passed"
         );
     }
 }

@@ -54,7 +54,7 @@ impl Compression {
     /// Bytes of the headers of data and of acknowledgements.
     #[must_use]
     pub fn sizes(&self) -> [u32; 2] {
-        // Those of RFC 1144 are its mask, the checksum and one or two differences (§3.2.2).
+        // 5 bytes with RFC 1144: its change mask, the checksum and two differences of a byte each (§3.2.2).
         let (sizes, usual) = match self {
             Self::Scps(sizes) => (sizes, [16, 12]),
             Self::Vj(sizes) => (sizes, [5, 5]),
@@ -65,7 +65,7 @@ impl Compression {
     }
 }
 
-/// The fields of a packet that RFC 1144 uses.
+/// The fields of a packet that RFC 1144 compresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     /// Sequence number.
@@ -76,7 +76,7 @@ pub struct Shape {
     pub window: u32,
     /// Bytes of payload.
     pub len: u32,
-    /// It has SYN, FIN or RST; such packets are not compressed.
+    /// Whether it has SYN, FIN or RST; such packets are not compressed.
     pub control: bool,
 }
 
@@ -106,7 +106,7 @@ fn differs(last: &Shape, new: &Shape) -> bool {
     if seq > 0xffff || ack > 0xffff {
         return false;
     }
-    // Nothing has changed: data after an acknowledgement, or a retransmission, which is sent with a complete header.
+    // If nothing has changed, the packet is data after an acknowledgement, or a retransmission, which has a complete header.
     (seq, ack, new.window) != (0, 0, last.window) || new.len > 0 && last.len == 0
 }
 

@@ -19,7 +19,7 @@ pub trait End<F: Fifo> {
     fn read(&mut self, into: &mut F, most: u64) -> u64;
     /// Writes from the front of `from` as far as there is room. Returns how many bytes.
     fn write(&mut self, from: &mut F) -> u64;
-    /// The same, and the end of the stream follows as soon as everything is written, so that both may leave together.
+    /// As [`Self::write`], and the end of the stream follows as soon as everything is written, so that both may leave together.
     fn write_last(&mut self, from: &mut F) -> u64 {
         self.write(from)
     }
@@ -29,12 +29,14 @@ pub trait End<F: Fifo> {
     fn abort(&mut self);
 }
 
-/// One direction.
+/// One direction of a relay.
 #[derive(Clone, Debug, Default)]
 pub struct Direction<F> {
     waits: F,
     capacity: u64,
+    /// The source has ended.
     ended: bool,
+    /// The end was forwarded.
     finished: bool,
     taken: u64,
     given: u64,
@@ -93,7 +95,7 @@ pub enum Progress {
     Some,
     /// Nothing can move before the next event.
     Nothing,
-    /// One side aborted, now or before, and so did the other.
+    /// One side aborted, now or before, and the relay has aborted the other.
     Aborted,
 }
 
@@ -147,7 +149,7 @@ impl<F: Fifo> Relay<F> {
         while self.forward.pump(a, b) | self.back.pump(b, a) {
             moved = Progress::Some;
         }
-        // Sockets report this when they are read.
+        // A socket may report a reset only when it is read or written.
         if self.gives_up(a, b) {
             self.abort(a, b);
             return Progress::Aborted;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// Ranges that neither overlap nor touch, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges {
-    /// Begin and end of each.
+    /// The end of each range, by its begin.
     by_begin: BTreeMap<u64, u64>,
 }
 
@@ -15,16 +15,16 @@ impl Ranges {
     pub fn is_empty(&self) -> bool {
         self.by_begin.is_empty()
     }
-    /// Each with begin and end, in order.
+    /// Begin and end of each range, in order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.by_begin.iter().map(|(&from, &to)| (from, to))
     }
-    /// The end of the last one.
+    /// The end of the last range.
     #[must_use]
     pub fn end(&self) -> Option<u64> {
         self.by_begin.last_key_value().map(|(_, &to)| to)
     }
-    /// Whether a byte is in one of them.
+    /// Whether a byte is in one of the ranges.
     #[must_use]
     pub fn contains(&self, at: u64) -> bool {
         self.by_begin.range(..=at).next_back().is_some_and(|(_, &to)| to > at)

@@ -45,7 +45,7 @@ impl End<Bytes> for Side<'_> {
 const DELAY: Duration = Duration::from_millis(5);
 const BUFFER: u64 = 20_000;
 
-/// S = G = R: two connections and what is on the way between their ends.
+/// Sender, gateway and receiver (S = G = R): two connections, and the segments under way between their ends.
 struct World {
     now: Instant,
     /// S, the gateway's end towards S, the gateway's end towards R, R.
@@ -114,7 +114,7 @@ impl World {
                 if to == 0 {
                     self.last_window = segment.window;
                 }
-                // Refused segments are part of the game.
+                // A closed connection refuses segments.
                 let _ = self.conns[to].handle(self.now, &segment, &payload);
             } else {
                 for c in &mut self.conns {
@@ -288,7 +288,7 @@ proptest! {
         let mut w = World::new(true);
         let (mut talk, mut aborted) = (Talk::default(), false);
         w.run(at(100));
-        // From here on: who closes before it is connected sends nothing.
+        // Losses begin once both legs are connected: an end that closes earlier sends nothing.
         w.losses = (Rng::stream(seed, "loss"), if lossy { 0.03 } else { 0.0 });
         for act in acts {
             match act {
@@ -309,10 +309,10 @@ proptest! {
             talk.check(&w);
         }
         if aborted {
-            // Within the delay of the path the other end knows, unless the reset is lost on the way.
+            // The other end knows within the delay of the path, unless the reset is lost.
             w.run(w.now + DELAY * 2 + Duration::from_millis(1));
             let closed = |i: usize| w.conns[i].state() == State::Closed;
-            // Where both ends had passed already, there was nothing to give up any more.
+            // If both ends of stream had passed already, there was nothing left to abort.
             let over = w.relay.forward().finished() && w.relay.back().finished();
             prop_assert!(lossy || over || closed(0) && closed(3), "{:?}", w.conns.each_ref().map(Conn::state));
             prop_assert!(lossy || w.relay.held() == 0);

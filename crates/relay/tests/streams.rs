@@ -18,7 +18,7 @@ struct Stream {
     room: u64,
     finished: bool,
     failed: bool,
-    /// The gateway has said that the end follows.
+    /// The gateway has announced that the end follows (`write_last`).
     last: bool,
 }
 
@@ -144,7 +144,7 @@ proptest! {
                 let stuck = way.waiting() > 0 && ends[sink].writable() > 0;
                 prop_assert!(!stuck || moved == Progress::Aborted);
             }
-            // Whoever has ended, and knows that the other has, has nothing to give up any more.
+            // An end that has finished, and knows that the other has, has nothing left to abort.
             let done = |end: &Stream| end.finished && end.finished_by_peer && end.arrived.is_empty();
             if ends.iter().any(|end| end.failed && !done(end)) {
                 prop_assert_eq!(moved, Progress::Aborted);
@@ -152,7 +152,7 @@ proptest! {
                 prop_assert_eq!(relay.held(), 0);
             }
         }
-        // With room enough, everything that was written comes out, unless somebody gave up.
+        // With enough room, everything that was written comes out, unless a side aborted.
         if !ends[0].failed {
             for end in &mut ends {
                 (end.room, end.finished_by_peer) = (u64::MAX, true);
@@ -168,7 +168,7 @@ proptest! {
 
 #[test]
 fn a_half_close_leaves_the_other_direction_open() {
-    // RFC 9293 §3.6: a banner, then the server says no more; the client still does.
+    // RFC 9293 §3.6: the server ends its stream after a banner; the client still sends.
     let (mut a, mut b) =
         (Stream { room: 100, ..Stream::default() }, Stream { room: 100, ..Stream::default() });
     let mut relay: Relay<Bytes> = Relay::new(64);

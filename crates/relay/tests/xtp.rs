@@ -32,7 +32,7 @@ impl World {
         }
     }
 
-    /// Runs until `end`; `loses` says of each packet of data whether it is lost.
+    /// Runs until `end`; `loses` decides whether a data packet is lost.
     fn run(&mut self, end: Instant, mut loses: impl FnMut(&Data) -> bool) {
         loop {
             self.sender.write(u64::MAX / 2);
@@ -121,7 +121,7 @@ fn no_round_trip_passes_before_data_and_a_lost_tail_is_asked_for() {
     let mut w = World::new(&config(Repair::Selective), 1 << 20);
     w.run(Instant::ZERO + DELAY, |_| false);
     assert!(w.receiver.received() > 0, "the first packets bring data");
-    // Ten packets, of which the last is lost with its question.
+    // Ten packets, of which the last is lost with its sync request.
     let mut s = World::new(&config(Repair::Selective), 10 * u64::from(PAYLOAD));
     let mut lost = 0;
     let tail = 9 * u64::from(PAYLOAD);
@@ -139,7 +139,7 @@ fn a_peer_that_is_gone_is_asked_so_often_and_given_up() {
     w.run(Instant::ZERO + Duration::from_secs(2), |_| false);
     w.run(Instant::ZERO + Duration::from_secs(2000), |_| true);
     assert!(w.sender.gave_up());
-    assert_eq!(w.sender.counters().timeouts, 7, "six questions more than the first");
+    assert_eq!(w.sender.counters().timeouts, 7, "the first request and six retries");
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn overflowing(rate: f64, queue: f64) -> impl FnMut(&mut World, Instant) -> (u64
         while step < end {
             step += Duration::from_millis(1);
             w.run(step, |d| {
-                // The queue has drained since; a burst comes at one instant, at the end of which it stands.
+                // The queue has drained since the last packet. All packets of a burst arrive at once, at the end of the step.
                 level = (level - rate * (step - last).as_secs_f64()).max(0.0);
                 last = step;
                 let full = level + f64::from(d.len + HEADER) > queue;
@@ -208,7 +208,7 @@ fn a_rate_above_the_link_loses_its_excess_for_ever_and_a_guard_ends_that() {
     let (excess, got) = losses(false);
     assert!((excess - (1.0 - 2.5 / 4.0)).abs() < 0.01 && got > 0.9, "{excess}, {got} of the link");
     let (rest, got) = losses(true);
-    // From c/0.9, where it halves, it takes half of that; less than half of the link is never used.
+    // The guard halves the rate at about 1/0.9 of the link's, so that more than half of the link stays used.
     assert!(rest < 0.1 && got > 0.5, "{rest}, {got} of the link");
 }
 
@@ -217,14 +217,14 @@ fn without_loss_a_guard_changes_nothing() {
     let received = |aimd_guard: bool| {
         let mut w = World::new(&Config { aimd_guard, ..config(Repair::Selective) }, 4 << 20);
         let mut rng = Rng::stream(3, "loss");
-        // What a tenth is not: one packet in twenty.
+        // One packet in fifty is lost, far from the tenth at which the guard acts.
         w.run(Instant::ZERO + Duration::from_secs(100), |d| d.len > 0 && rng.unit() < 0.02);
         (w.receiver.received(), w.sender.rate().to_bits())
     };
     assert_eq!(received(true), received(false));
 }
 
-/// Lets both ends talk for so long, with a share of everything lost.
+/// Lets both ends talk for this many seconds; each packet and report is lost with probability `p`.
 fn talk(w: &mut World, seconds: u64, p: f64, rng: &mut Rng) {
     let end = w.now + Duration::from_secs(seconds);
     while w.now < end {
@@ -282,7 +282,7 @@ fn a_stream_ends_once_everything_has_arrived_whatever_is_lost() {
 
 #[test]
 fn an_end_that_comes_first_waits_for_the_data() {
-    // The way back closes before the data has gone, as with a server that says a banner and no more.
+    // The other direction closes before the data has gone, as with a server that sends a banner and no more.
     let mut rng = Rng::stream(9, "loss");
     let mut w = World::new(&config(Repair::Selective), 4 << 20);
     w.sender.write(1 << 20);
@@ -319,4 +319,14 @@ fn whoever_gives_up_is_heard_within_one_way() {
         assert!(w.now - at <= half, "{sender}: {:?}", w.now - at);
         assert!(!w.receiver.ended(), "what was cut short has no end");
     }
+}
+
+#[test]
+fn the_last_timeout_keeps_a_report_that_is_due() {
+    let mut r = Receiver::new(&Config { retry: 0, ..config(Repair::Selective) }, 1 << 20);
+    r.finish(Instant::ZERO);
+    assert!(r.poll().is_some_and(|report| report.close.wclose));
+    r.handle(&Data { sync: 1, ..Data::default() });
+    r.handle_timeout(r.next_timeout());
+    assert_eq!(r.poll().map(|report| report.echo), Some(1));
 }

@@ -461,8 +461,10 @@ fn page(s: &Status) -> String {
     if s.turned_away > 0 {
         line("refused", &[("for want of descriptors", s.turned_away.to_string())]);
     }
-    if s.queues_full > 0 {
-        line("dropped", &[("between threads", format!("{} packets", s.queues_full))]);
+    let dropped =
+        [("between threads", s.queues_full, "packets"), ("low-priority", s.probes_dropped, "probes")];
+    for (what, n, unit) in dropped.into_iter().filter(|(_, n, _)| *n > 0) {
+        line("dropped", &[(what, format!("{n} {unit}"))]);
     }
     out += &evidence::summary(s);
     out += &prefixes(&s.prefixes);

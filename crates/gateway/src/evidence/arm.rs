@@ -19,11 +19,11 @@ impl Arm {
     pub fn of(settings: &Settings, client: SocketAddr, server: SocketAddr) -> Self {
         let mut bytes = [0; 40];
         let mut len = 0;
-        let mut put = |part: &[u8]| {
-            // The kernel keeps every part in registers of 32 bits, filled with zeros.
+        let mut put = |field: &[u8]| {
+            // The kernel keeps each field in registers of 32 bits, padded with zeros.
             let room = bytes.iter_mut().skip(len);
-            room.zip(part).for_each(|(to, from)| *to = *from);
-            len += part.len().next_multiple_of(4);
+            room.zip(field).for_each(|(to, from)| *to = *from);
+            len += field.len().next_multiple_of(4);
         };
         put_address(&mut put, client.ip());
         if settings.by == AssignmentUnit::Connection {
@@ -64,7 +64,7 @@ fn jhash(key: &[u8], seed: u32) -> u32 {
     let start = 0xdead_beef_u32.wrapping_add(key.len() as u32).wrapping_add(seed);
     let (mut a, mut b, mut c) = (start, start, start);
     let mut rest = key;
-    // What is left behind the last block is not empty.
+    // The last 1 to 12 bytes are the tail, even if they are a whole block.
     while let Some((block, after)) = rest.split_first_chunk::<12>().filter(|(_, after)| !after.is_empty()) {
         a = a.wrapping_add(word(&block[..4]));
         b = b.wrapping_add(word(&block[4..8]));

@@ -1,7 +1,7 @@
 //! What is measured of one connection, whether it is split or not, at the terrestrial interface.
 //!
-//! Only data that arrives from the link for a host can be timed there: the interface sees when it reaches the host's side. Data of
-//! a host disappears at once into the gateway if it splits, and its arrival is seen by nobody here.
+//! Only data from the link to a host can be timed there: the interface sees when it reaches the host's side. Data of a host enters
+//! the gateway at once if the connection is split, and its arrival behind the link cannot be seen here.
 //!
 //! ```text
 //! SYN ──── first byte ─── last ·· idle ·· request ──── first byte ─── last
@@ -22,7 +22,7 @@ pub(crate) enum Outcome {
     Finished,
     /// It was reset, or its SYN was refused with a reset.
     Reset,
-    /// Nothing was seen of it for too long.
+    /// Nothing was seen of it for too long, or a new connection used its ports.
     Silent,
     /// Its SYN was not answered.
     Unanswered,
@@ -115,9 +115,9 @@ pub(crate) struct Measured {
     pub(crate) answer: Option<f64>,
     /// Time with a request or a response under way, seconds.
     pub(crate) active: f64,
-    /// Part of it from the client's first byte on, seconds; `None` if the server speaks first.
+    /// Part of `active` from the client's first byte on, seconds; `None` if the server speaks first.
     pub(crate) requested: Option<f64>,
-    /// Part of it from the first byte of a response to its last, seconds.
+    /// Part of `active` from the first byte of each response to its last, seconds.
     pub(crate) flowing: f64,
 }
 

@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Bytes captured of each packet: an IPv4 header with all options and a TCP header.
+/// Bytes captured of each packet: room for an IPv4 header with all options (60 bytes) and the fixed part of a TCP header (20).
 pub(crate) const CAPTURED: usize = 96;
 
 /// TCP flags.

@@ -4,7 +4,7 @@
 //! settings    [evidence] of the file
 //! arm         which of two arms a connection belongs to
 //! tap         headers of packets that pass the interface
-//! header      what they say
+//! header      what a captured header says
 //! connection  what is measured of one connection
 //! moments     means, differences, intervals
 //! tally       what all connections of a prefix yield
@@ -40,7 +40,7 @@ use tap::Tap;
 
 /// How long a thread waits for packets before it looks whether it is to stop, milliseconds.
 const PATIENCE: u16 = 200;
-/// Packets per acquisition of the lock.
+/// Packets taken while the lock is held once: readers of the results wait for no more.
 const BATCH: usize = 256;
 
 /// The results, shared by the observing thread, the gateway, and the readers of its status.
@@ -49,7 +49,7 @@ pub(crate) struct Results(Arc<Mutex<Table>>);
 
 impl Results {
     fn table(&self) -> MutexGuard<'_, Table> {
-        // A table is whole between two calls.
+        // Each call leaves the table consistent, so that a lock poisoned by a panic can be used.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// The gateway splits this connection.
@@ -74,7 +74,7 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// Starts to observe, in the calling thread's network namespace; `None` if the configuration does not say so.
+    /// Starts to observe, in the calling thread's network namespace; `None` if the configuration asks for no evidence.
     ///
     /// # Errors
     /// If the interface cannot be observed.
@@ -134,15 +134,15 @@ pub(crate) fn observe_bytes(data: &[u8], config: &Config) -> Evidence {
     let mut table = Table::new(config);
     let mut now = 0;
     let mut rest = data;
-    // Each packet is led by its direction, a time, its length, and how much of it was captured.
-    while let Some(([way, later, high, low, captured], after)) = rest.split_first_chunk::<5>() {
+    // Five bytes precede each packet: its direction, the time since the last one, its length, and how much of it was captured.
+    while let Some(([direction, later, high, low, captured], after)) = rest.split_first_chunk::<5>() {
         now += u64::from(*later) << 24;
         let length = usize::from(*high) << 8 | usize::from(*low);
         let captured = usize::from(*captured).min(after.len()).min(header::CAPTURED);
         let (packet, after) = after.split_at(captured);
         if let Some(head) = header::parse(packet, length) {
             assert!(head.payload as usize <= length.max(65_535));
-            table.take(now, way & 1 == 0, &head);
+            table.take(now, direction & 1 == 0, &head);
         }
         rest = after;
     }

@@ -1,11 +1,11 @@
-//! All observed connections. Memory is bounded: beyond the limits, further connections are not observed, and connections of further
-//! prefixes count for all connections only.
+//! All observed connections. Memory is bounded: beyond the limits, further connections are not observed, and those of further prefixes
+//! count only towards the group of all connections.
 
 use super::arm::Arm;
 use super::connection::{Ends, Observed};
 use super::header::{ACK, Head, SYN};
 use super::report::Evidence;
-use super::settings::{Group, Mode, Settings};
+use super::settings::{AssignmentUnit, Group, Mode, Settings};
 use super::tally::{Tally, names};
 use crate::config::Config;
 use crate::network::Network;
@@ -80,7 +80,7 @@ pub(crate) struct Table {
 impl Table {
     pub(crate) fn new(config: &Config) -> Self {
         let settings = config.evidence.clone();
-        let all = Tally::new(settings.by == super::settings::AssignmentUnit::Client);
+        let all = Tally::new(settings.by == AssignmentUnit::Client);
         Self {
             settings,
             wanted: SplitRules::new(config),
@@ -170,7 +170,7 @@ impl Table {
             self.unlisted += 1;
             return;
         }
-        let grouped = s.by == super::settings::AssignmentUnit::Client;
+        let grouped = s.by == AssignmentUnit::Client;
         self.groups.entry(prefix).or_insert_with(|| Tally::new(grouped)).add(c.arm, crossed, group, &m);
     }
 

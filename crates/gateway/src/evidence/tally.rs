@@ -23,7 +23,7 @@ enum Measure {
     Requested,
     FirstByte,
     Answer,
-    /// Bytes to hosts, by the time in which responses flowed.
+    /// Bytes to hosts divided by the time in which responses flowed.
     Goodput,
 }
 
@@ -69,13 +69,13 @@ pub struct OutcomeCounts {
     pub finished: u64,
     /// Connections that were reset, or whose SYN was refused with a reset.
     pub reset: u64,
-    /// Connections of which nothing was seen for five minutes.
+    /// Connections of which nothing was seen for five minutes, or whose ports were used again before their end was seen.
     pub silent: u64,
     /// Connections whose SYN was not answered.
     pub unanswered: u64,
     /// Connections that were not treated as their arm says: forwarded instead of split, or split instead of forwarded.
     pub crossed: u64,
-    /// Finished connections that are not timed because most of their bytes came from hosts.
+    /// Finished connections that are not timed, because hosts sent at least as many bytes as they received.
     pub from_hosts: u64,
     /// Payload from the link to hosts, bytes.
     pub bytes_to_hosts: u64,
@@ -86,7 +86,7 @@ pub struct OutcomeCounts {
 }
 
 impl OutcomeCounts {
-    /// Connections that have ended after their SYN was answered, by a reset too.
+    /// Connections that have ended and whose SYN was answered, if only by a reset.
     fn answered(&self) -> u64 {
         self.finished + self.reset + self.silent
     }
@@ -305,7 +305,7 @@ pub enum Verdict {
     Better,
     /// The first arm is worse.
     Worse,
-    /// The interval contains no difference, or there are fewer than 20 connections in an arm.
+    /// The interval includes a ratio of 1, or an arm has fewer than 20 connections.
     Undecided,
 }
 

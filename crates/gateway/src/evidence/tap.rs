@@ -39,8 +39,8 @@ pub(crate) struct Captured<'a> {
     pub(crate) arrives: bool,
 }
 
-/// The filter, in the language of the kernel's packet filters: TCP over IPv4 or IPv6 at one interface. Packets are taken whole, since a cut
-/// one has lost its length; they are not copied.
+/// The filter, in the language of the kernel's packet filters: TCP over IPv4 or IPv6 at one interface. It accepts packets whole, since
+/// the length of a truncated one is lost; only the first [`CAPTURED`] bytes of each are read.
 fn filter(interface: u32) -> [SockFilter; 12] {
     const LOAD_WORD: u16 = 0x20;
     const LOAD_BYTE: u16 = 0x30;
@@ -83,13 +83,13 @@ impl Tap {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let all = SockProtocol::EthAll;
         let socket = socket(AddressFamily::Packet, SockType::Datagram, flags, all).map_err(fail)?;
-        // By the filter, since an address to bind it to cannot be made without unsafe code.
+        // The filter selects the interface: the address for a bind(2) to it cannot be made without unsafe code.
         SockRef::from(&socket)
             .attach_filter(&filter(index))
             .map_err(GatewayError::os("set a packet filter"))?;
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true).map_err(fail)?;
         setsockopt(&socket, sockopt::RxqOvfl, &1).map_err(fail)?;
-        // Beyond net.core.rmem_max only with privileges.
+        // A size beyond net.core.rmem_max needs privileges.
         if setsockopt(&socket, sockopt::RcvBufForce, &BUFFER).is_err() {
             let _ = setsockopt(&socket, sockopt::RcvBuf, &BUFFER);
         }
@@ -113,7 +113,7 @@ impl Tap {
             let got = match recvmsg::<LinkAddr>(socket.as_raw_fd(), &mut into, Some(control), flags) {
                 Ok(got) => got,
                 Err(nix::Error::EINTR) => continue,
-                // Also when the interface has gone: a later one of its name is not captured.
+                // Also when the interface is gone: a new one with the same name is not captured.
                 Err(_) => return None,
             };
             let mut at = None;

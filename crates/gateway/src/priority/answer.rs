@@ -32,7 +32,7 @@ impl Answerer {
         Self { gateway, key: RandomState::new(), logs: BTreeMap::new() }
     }
 
-    /// Takes a message that arrived at `now` with a DSCP; returns the answer.
+    /// Takes a message that arrived at `now` with this DSCP; returns the answer.
     pub(crate) fn take(
         &mut self,
         now: Instant,
@@ -43,11 +43,11 @@ impl Answerer {
         let token = self.key.hash_one(from);
         match *message {
             Message::Hello { nonce } => Some(Message::Welcome { nonce, gateway: self.gateway, token }),
-            Message::Probe { token: said, train, index } if said == token => {
+            Message::Probe { token: stated, train, index } if stated == token => {
                 self.note(now, from, dscp, train, index);
                 None
             }
-            Message::Ask { token: said, train } if said == token => {
+            Message::Ask { token: stated, train } if stated == token => {
                 let log = self.logs.get(&from).filter(|log| log.train == train);
                 let arrivals = log.map(|log| log.arrivals.clone()).unwrap_or_default();
                 Some(Message::Report { token, train, arrivals })
@@ -106,7 +106,7 @@ mod tests {
             a.take(t(9), from(1), 0, &Message::Ask { token, train: 8 }),
             Some(Message::Report { token, train: 8, arrivals: Vec::new() })
         );
-        // Many testers: the longest silent one is forgotten.
+        // Of many testers, the one that has been silent for longest is forgotten.
         for n in 0..100 {
             let Some(Message::Welcome { token, .. }) =
                 a.take(t(10), from(n), 0, &Message::Hello { nonce: 1 })

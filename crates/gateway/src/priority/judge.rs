@@ -13,10 +13,10 @@ use skyhaul_base::Rng;
 
 /// Share of pairs in which low priority fares worse; above it the path honours low priority.
 const SHARE: f64 = 0.75;
-/// Error probability of each look at the results. A test has at most a dozen looks.
+/// Error probability of each look at the results. A test looks after each train: at most 31 times with the default of 1500 packets.
 const ALPHA: f64 = 0.001;
-/// If the lost probes of pairs would be so many low ones with less than this probability where classes are treated alike, low priority is
-/// suspected.
+/// Low priority is suspected to be dropped first if, where classes are treated alike, so many low probes among the lost ones have at most
+/// this probability.
 const SUSPICION: f64 = 0.05;
 /// Growth of the delay within a train that shows a queue, microseconds.
 const QUEUE: i64 = 2000;
@@ -55,7 +55,7 @@ pub(crate) struct Probe {
     pub(crate) pair: Option<u8>,
 }
 
-/// A train of at most this many probes.
+/// A train of this many probes.
 pub(crate) fn train(length: usize, rng: &mut Rng) -> Vec<Probe> {
     let load = Probe { low: false, pair: None };
     // Load builds up a queue before the first pair, and keeps it up behind the last one.
@@ -125,8 +125,8 @@ impl Counts {
     }
 }
 
-/// Judges a train. `sent`: when each probe left, microseconds; `dscp`: that of low probes. A train that did not load the link counts as a
-/// train only.
+/// Judges a train. `sent`: when each probe left, microseconds; `dscp`: that of low probes. Of a train that did not load the link, only
+/// remarked probes are counted, beside the train itself.
 pub(crate) fn judge(train: &[Probe], sent: &[i64], arrivals: &[Arrival], dscp: u8) -> Counts {
     let mut counts = Counts { trains: 1, ..Counts::default() };
     // Place among the arrivals, and delay up to a constant, by index.
@@ -155,14 +155,14 @@ pub(crate) fn judge(train: &[Probe], sent: &[i64], arrivals: &[Arrival], dscp: u
     }
     counts.loaded = 1;
     for pair in 0..=u8::MAX {
-        let of = |low| train.iter().position(|p| p.pair == Some(pair) && p.low == low);
-        let (Some(low), Some(normal)) = (of(true), of(false)) else { break };
-        let of = |index: usize| arrived.get(index).copied().flatten();
-        match (of(low), of(normal)) {
-            (Some((a, slow)), Some((b, fast))) => {
+        let index = |low| train.iter().position(|p| p.pair == Some(pair) && p.low == low);
+        let (Some(low), Some(normal)) = (index(true), index(false)) else { break };
+        let arrival = |index: usize| arrived.get(index).copied().flatten();
+        match (arrival(low), arrival(normal)) {
+            (Some((low_place, low_delay)), Some((normal_place, normal_delay))) => {
                 counts.pairs += 1;
-                counts.low_second += u32::from(a > b);
-                counts.extra_delay += (slow - fast) as f64 / 1e6;
+                counts.low_second += u32::from(low_place > normal_place);
+                counts.extra_delay += (low_delay - normal_delay) as f64 / 1e6;
             }
             (None, None) => {}
             (low, _) => {

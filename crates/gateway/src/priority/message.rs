@@ -6,10 +6,10 @@
 //!         ◀────────────────────── Welcome { nonce, gateway, token }
 //! Probe { token, train, index } ────────▶ of normal and of low priority, a train of them at once
 //! Ask { token, train } ─────────────────▶
-//!         ◀────────────────────── Report { token, train, what arrived, in order }
+//!         ◀────────────────────── Report { token, train, arrivals }: in the order of arrival
 //! ```
-//! A welcome is shorter than a hello. Everything else needs the token, which only who receives at its address can know, so that an
-//! answerer cannot be made to send to others.
+//! A welcome is shorter than a hello, and everything else needs the token, which only the receiver of the welcome knows. So nobody can use
+//! an answerer to flood a third party.
 
 use std::num::NonZeroU32;
 
@@ -17,14 +17,14 @@ use std::num::NonZeroU32;
 const MAGIC: [u8; 5] = *b"SkPT\x01";
 /// Length of a hello, bytes.
 const HELLO: usize = 64;
-/// Length of a probe, bytes: as a data segment.
+/// Length of a probe, bytes: about that of a data segment.
 pub(crate) const PROBE: usize = 1000;
 /// Maximum number of probes of a train: their report fits into the smallest IPv6 packet.
 pub(crate) const LONGEST: usize = 192;
 /// Buffer for any message, bytes.
 pub(crate) const ROOM: usize = 1280;
 
-/// The probes of a train that arrived.
+/// A probe that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arrival {
     /// Number of the probe in its train.
@@ -50,7 +50,7 @@ impl Message {
     pub(crate) fn write(&self, out: &mut [u8; ROOM]) -> usize {
         let mut room = &mut out[..];
         let mut put = |bytes: &[u8]| {
-            // The longest message fits.
+            // Never taken: the longest message fits.
             let Some((to, rest)) = core::mem::take(&mut room).split_at_mut_checked(bytes.len()) else {
                 return;
             };

@@ -1,12 +1,13 @@
 //! The path priority test: does the path to another gateway delay or drop low-priority packets first? TCP-Peach and others send
-//! probes that must not take anything from other traffic. Where they would, the control of `satellite.fallback-cc` runs.
+//! low-priority probes that must not take capacity from other traffic. On a path that is not known to protect it,
+//! `satellite.fallback-cc` runs instead.
 //!
 //! ```text
 //! settings  [priority-test] of the file
 //! message   what two gateways say to each other
-//! judge     what a train of probes says of the path
+//! judge     what trains of probes show about the path
 //! tester    which path is tested when
-//! answer    what arrived, for the tester at the other end
+//! answer    the far end of a test: reports which probes arrived
 //! trust     the results
 //! service   the thread and its sockets
 //! ```
@@ -26,7 +27,7 @@ pub use tester::Finding;
 pub(crate) use trust::Trust;
 pub use trust::{PathStatus, PriorityStatus};
 
-/// Reads a message whose bytes are made up: for the fuzz target. One that is read is written as it was.
+/// Reads a message whose bytes are made up: for the fuzz target. One that can be read is the same after it was written again.
 #[doc(hidden)]
 pub(crate) fn read_bytes(data: &[u8]) {
     use skyhaul_base::{Instant, Rng};

@@ -162,7 +162,7 @@ impl Tests {
         let mut bytes = [0; ROOM];
         let sockets: Vec<_> = self.sockets.iter().map(AsRawFd::as_raw_fd).collect();
         for raw in sockets {
-            // At most this many, so that a flood does not keep the tests from going on; the rest waits for the next turn.
+            // At most 1024 messages per turn, so that a flood does not stop the tests.
             for _ in 0..1024 {
                 let mut into = [IoSliceMut::new(&mut bytes)];
                 let got =

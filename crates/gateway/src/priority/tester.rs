@@ -255,14 +255,15 @@ impl Tester {
         let Some(n) = self.paths.iter().position(|p| !p.is_waiting()) else { return };
         let p = &mut self.paths[n];
         match (&mut p.state, message) {
-            (State::Greeting { nonce, began, .. }, Message::Welcome { nonce: said, gateway, token })
-                if *said == *nonce =>
+            (State::Greeting { nonce, began, .. }, Message::Welcome { nonce: stated, gateway, token })
+                if *stated == *nonce =>
             {
                 let mut test = Test {
                     at: from,
                     token: *token,
                     rtt: now.since(*began),
-                    // Not the numbers of an earlier test: its last train may still be in the log of the far gateway.
+                    // A random start, so that numbers of an earlier test do not recur: its last train may still be in the log of the
+                    // far gateway.
                     number: *nonce as u16,
                     length: FIRST_LENGTH,
                     train: Vec::new(),
@@ -406,9 +407,9 @@ mod tests {
                     let Some(a) = self.answerer.as_mut().filter(|_| !(self.loses)(&out.message)) else {
                         continue;
                     };
-                    let said = a.take(at, ours(), u8::from(out.low), &out.message);
-                    if let Some(said) = said.filter(|said| !(self.loses)(said)) {
-                        self.tester.take(at + Duration::from_millis(300), theirs(), &said);
+                    let answer = a.take(at, ours(), u8::from(out.low), &out.message);
+                    if let Some(answer) = answer.filter(|answer| !(self.loses)(answer)) {
+                        self.tester.take(at + Duration::from_millis(300), theirs(), &answer);
                         self.now = at;
                     }
                 }

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 const EVERY: Duration = Duration::from_secs(2);
 /// Time for an answer, in which a lost SYN is repeated once (RFC 6298 §2.1).
 const PATIENCE: Duration = Duration::from_millis(1500);
-/// Least time between calls, so that the thread ends soon.
+/// Longest time between two turns, so that the thread ends soon after it is told to.
 const LOOK: Duration = Duration::from_millis(200);
 /// The port of the server: discard (RFC 863).
 const PORT: u16 = 9;
@@ -23,19 +23,19 @@ pub(super) struct Connector {
     open: Option<(ConnId, Instant)>,
     due: Instant,
     now: Instant,
-    over: bool,
+    stopped: bool,
     result: Option<Result<(), &'static str>>,
 }
 
 impl Connector {
     pub(super) fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, open: None, due: Instant::ZERO, now: Instant::ZERO, over: false, result: None }
+        Self { endpoint, open: None, due: Instant::ZERO, now: Instant::ZERO, stopped: false, result: None }
     }
-    /// How the last one has ended, told once.
+    /// How the last connection has ended; each result is returned once.
     pub(super) fn result(&mut self) -> Option<Result<(), &'static str>> {
         self.result.take()
     }
-    /// Begins another one at once: what the one that is open says is out of date.
+    /// Begins another connection at once: the result of the open one would be out of date.
     pub(super) fn hurry(&mut self, now: Instant, host: &mut Host) {
         if let Some((id, _)) = self.open.take() {
             host.abort(now, id);
@@ -44,7 +44,7 @@ impl Connector {
         self.due = now;
     }
 
-    /// How the open one has ended, if it has.
+    /// How the open connection has ended, if it has.
     fn outcome(
         &self,
         now: Instant,
@@ -76,7 +76,7 @@ impl App for Connector {
         {
             host.abort(now, open.0);
             host.release(now, open.0);
-            // A failure is looked into at once.
+            // A failure is checked at once by another connection.
             self.due = if outcome.is_ok() { now + EVERY } else { now + LOOK };
             (self.open, self.result) = (None, Some(outcome));
         }
@@ -87,13 +87,13 @@ impl App for Connector {
                 Err(_) => self.due = now + EVERY,
             }
         }
-        if self.over { AppStatus::Done } else { AppStatus::Waiting }
+        if self.stopped { AppStatus::Done } else { AppStatus::Waiting }
     }
     fn next_timeout(&self) -> Instant {
         self.now + LOOK
     }
     fn stop(&mut self, now: Instant, host: &mut Host) {
         host.abort_all(now);
-        self.over = true;
+        self.stopped = true;
     }
 }

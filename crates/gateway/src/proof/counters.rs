@@ -4,7 +4,7 @@ use crate::nft;
 use crate::rules::{HOSTS_REACHED, HOSTS_TAKEN, LINK_ASTRAY, LINK_LEFT, LINK_REACHED, LINK_SENT, LINK_TAKEN};
 use serde_json::Value;
 
-/// A place that firewalls lie behind: packets that were counted before them, and behind them.
+/// Packets counted before and behind the chains of firewalls at one hook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Passage {
     pub(super) before: u64,

@@ -35,9 +35,10 @@ pub enum ProofState {
     Unproven,
     /// Connections of hosts pass, or the gateway's own does.
     Works,
-    /// Its own connection fails, and no host has tried since. The first SYN that is dropped ends interception.
+    /// Its own connection fails or cannot be opened, and no host has tried since. Once it has failed, the first SYN of a host that is
+    /// dropped ends interception.
     Doubtful,
-    /// Packets of such connections did not pass: new connections are forwarded unsplit.
+    /// Packets of intercepted connections did not pass, or routes cannot be restored: new connections are forwarded unsplit.
     Withdrawn,
 }
 
@@ -93,6 +94,8 @@ pub(super) struct Judge {
     state: ProofState,
     since: Option<Instant>,
     cause: Option<String>,
+    /// The cause is that the interface of the gateway's own connection is gone.
+    blind: bool,
     withdrawals: u64,
     own: Own,
     /// A SYN of a host has passed since the last change of rules.
@@ -110,7 +113,7 @@ pub(super) struct Judge {
     pause: Option<Duration>,
     /// When a pause has last ended, and the hold from then on. Without a hold, each change on a machine whose rules or routes change all
     /// the time would cost hosts SYNs.
-    held: Option<(Instant, Duration)>,
+    hold: Option<(Instant, Duration)>,
     /// Packets of the gateway's host have passed to the link, or to it, since the last change.
     crossed: bool,
     /// Connections are not tracked for the gateway's sake: the table was full, and nobody else needs it.
@@ -145,7 +148,7 @@ impl Judge {
             // What was dropped before still counts, or changes all the time would hide it.
             (self.own, self.passed, self.crossed) = (Own::Unknown, false, false);
             // The change may have removed the cause.
-            let earliest = self.held.map_or(now, |(at, hold)| (at + hold).max(now));
+            let earliest = self.hold.map_or(now, |(at, hold)| (at + hold).max(now));
             self.retry = self.retry.min(earliest);
         }
         self.own = match (own, self.own) {
@@ -200,8 +203,8 @@ impl Judge {
             if !gone && now < self.retry {
                 return None;
             }
-            let hold = self.held.map_or(HOLD, |(_, hold)| (hold * 2).min(PAUSE));
-            (self.lost, self.astray, self.held) = ([0; 3], 0, Some((now, hold)));
+            let hold = self.hold.map_or(HOLD, |(_, hold)| (hold * 2).min(PAUSE));
+            (self.lost, self.astray, self.hold) = ([0; 3], 0, Some((now, hold)));
             let event = "intercepts-again";
             if gone {
                 self.enter(now, ProofState::Works, None);
@@ -226,12 +229,12 @@ impl Judge {
         match self.own {
             _ if self.passed => {
                 if self.crossed {
-                    (self.pause, self.held) = (None, None);
+                    (self.pause, self.hold) = (None, None);
                 }
                 self.works(now)
             }
             Own::Answered => self.works(now),
-            Own::Failed(n, why) if n >= FAILURES && self.state != ProofState::Doubtful => {
+            Own::Failed(n, why) if n >= FAILURES && (self.state != ProofState::Doubtful || self.blind) => {
                 let cause = format!("its own connection {why}: {}", hint("input", names.tun));
                 self.enter(now, ProofState::Doubtful, Some(cause.clone()));
                 let line = format!("connections of hosts may not reach it: {cause}");
@@ -251,15 +254,17 @@ impl Judge {
         (before == ProofState::Doubtful).then_some(News { level: Level::Info, event: "works", line })
     }
 
-    /// Routes and routing rules were looked at: true, some were missing and are restored; an error, they cannot be. A line for the log if
-    /// that is news.
+    /// Takes the result of a look at routes and routing rules: true if some were missing and are restored, an error if they cannot be.
+    /// Returns a line for the log if that is news.
     pub(super) fn routes(&mut self, now: Instant, renewed: &Result<bool, GatewayError>) -> Option<News> {
-        if let Ok(true) = renewed {
+        if matches!(renewed, Ok(true)) || renewed.is_ok() && self.unrouted.is_some() {
             // Packets that were dropped until now were dropped for want of routes.
             (self.lost, self.retry) = ([0; 3], self.retry.min(now));
         }
         match (renewed, self.unrouted.take()) {
             (Ok(false), None) => None,
+            // `decide` ends the withdrawal, and says so.
+            (Ok(_), Some(_)) if self.state == ProofState::Withdrawn => None,
             (Ok(_), Some(_)) => {
                 let line = "the cause is gone: it splits new connections again".to_owned();
                 Some(News { level: Level::Info, event: "intercepts-again", line })
@@ -323,16 +328,19 @@ impl Judge {
         !self.untracked
     }
 
-    /// The thread that looks has lost its interface.
+    /// The prover has lost the interface of the gateway's own connection. A withdrawal lasts: nothing shows that its cause is gone.
     pub(super) fn blind(&mut self, now: Instant, why: &str) -> News {
         self.own = Own::Unknown;
         let cause = format!("it cannot check itself until it has its interface for that again: {why}");
-        self.enter(now, ProofState::Doubtful, Some(cause.clone()));
+        if self.state != ProofState::Withdrawn {
+            self.enter(now, ProofState::Doubtful, Some(cause.clone()));
+            self.blind = true;
+        }
         News { level: Level::Error, event: "doubtful", line: cause }
     }
 
     fn enter(&mut self, now: Instant, state: ProofState, cause: Option<String>) {
-        (self.state, self.since, self.cause) = (state, Some(now), cause);
+        (self.state, self.since, self.cause, self.blind) = (state, Some(now), cause, false);
     }
 }
 
@@ -490,6 +498,23 @@ mod tests {
     }
 
     #[test]
+    fn without_its_interface_a_withdrawal_lasts_and_a_doubt_is_renewed() {
+        let mut c = Court::default();
+        assert_eq!(c.then(Some(Ok(()))), ProofState::Works);
+        c.judge.blind(Instant::ZERO, "gone");
+        assert!(c.judge.state == ProofState::Doubtful && c.judge.admits());
+        // With the interface back, the cause is what the own connection shows.
+        c.then(SILENCE);
+        assert_eq!(c.then(SILENCE), ProofState::Doubtful);
+        let cause = c.judge.status(Instant::MAX).cause.expect("a cause");
+        assert!(cause.starts_with("its own connection gets no answer: "), "{cause}");
+        c.counters.hosts.before = 1;
+        assert_eq!(c.then(None), ProofState::Withdrawn);
+        c.judge.blind(Instant::ZERO, "gone");
+        assert!(!c.judge.admits(), "packets still do not pass");
+    }
+
+    #[test]
     fn without_routes_nothing_is_intercepted() {
         let mut judge = Judge::default();
         let mut then = |renewed| {
@@ -511,6 +536,13 @@ mod tests {
         c.counters.back.before = 18;
         assert_eq!(c.then(None), ProofState::Withdrawn);
         c.judge.routes(Instant::ZERO, &Ok(true));
+        assert_eq!(c.then(None), ProofState::Unproven);
+        // The end of the want of routes alone does not end a withdrawal: the judge says when it does.
+        c.counters.back.before = 27;
+        assert_eq!(c.then(None), ProofState::Withdrawn);
+        c.judge.routes(Instant::ZERO, &Err(GatewayError::NoNft));
+        assert_eq!(c.judge.routes(Instant::ZERO, &Ok(false)), None);
+        assert!(!c.judge.admits());
         assert_eq!(c.then(None), ProofState::Unproven);
     }
 

@@ -31,7 +31,7 @@ fn number(file: &str) -> Option<u64> {
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
-/// The table, if it has no room for another connection: entries that are about to vanish leave one per cent.
+/// The table, if it is full. One per cent may be free even so: expired entries are removed all the time.
 pub(super) fn full() -> Option<Fill> {
     let fill = Fill { count: number(COUNT)?, most: number(MOST).filter(|most| *most > 0)? };
     (fill.count >= fill.most - fill.most / 100).then_some(fill)

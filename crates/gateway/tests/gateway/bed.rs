@@ -36,10 +36,10 @@ impl RunObserver for Ready {
     }
 }
 
-/// A program with a bed starts itself once more, as a gateway and as its keeper. Whether it was that, and is done.
 /// With this in the environment, connections of the second arm of a gateway's A/B test panic.
 pub(crate) const BREAKS: &str = "SKYHAUL_TEST_BREAKS";
 
+/// A test program starts itself again as a gateway and as its keeper. Does that work if the arguments say so; returns whether they do.
 pub(crate) fn stands_in(args: &[String]) -> bool {
     match args.first().map(String::as_str) {
         Some("gateway-run") => {

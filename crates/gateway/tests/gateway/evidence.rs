@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a gateway has observed, once so many connections are over.
+/// What a gateway has observed, once `over` connections have ended.
 fn evidence(of: &Running, over: u64) -> Value {
     loop {
         let found: Value = serde_json::from_str(&of.ask("evidence")).expect("JSON");
@@ -65,7 +65,7 @@ pub(crate) fn shadow_touches_nothing() {
     );
 }
 
-/// Downloads of so many bytes over so many connections, some at a time.
+/// Downloads `size` bytes over each of this many connections, 16 at a time.
 fn downloads(bed: &Bed, connections: usize, size: usize) {
     let listener = listen(bed, server());
     let serves = std::thread::spawn(move || {

@@ -63,7 +63,7 @@ fn peer(of: &Running) -> u64 {
     status["priority"]["paths"][0]["gateway"].as_u64().expect("a number")
 }
 
-/// A far gateway that does not answer is not trusted, and the reason is told.
+/// The path to a far gateway that does not answer is not trusted, and the status says why.
 pub(crate) fn without_an_answer_nothing_is_trusted() {
     let Some(bed) = Bed::new("unanswered", crate::calm()) else { return };
     let near = bed.gateway(NEAR, "cc = \"peach\"\n");

@@ -1,4 +1,4 @@
-//! What a router says of packets that are too long for its next link (RFC 792, RFC 1191, RFC 4443 §3.2).
+//! A router's reports about packets that are too long for its next link (RFC 792, RFC 1191, RFC 4443 §3.2).
 
 /// The router's addresses.
 const V4: [u8; 4] = [10, 9, 0, 7];

@@ -163,6 +163,6 @@ impl Host {
     /// Entries in the timer lists.
     #[must_use]
     pub fn timers(&self) -> usize {
-        self.deadlines.len() + self.half_open.timers() + self.waiting.timers()
+        self.deadlines.len() + self.half_open.timers() + self.time_wait.timers()
     }
 }

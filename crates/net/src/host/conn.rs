@@ -42,7 +42,7 @@ pub struct Conn {
     failure: Option<Failure>,
     /// The state that the application last learnt of from `next_changed`: readable, writable and so on.
     visible: VisibleState,
-    /// It is not among the changed connections that the host keeps for the application, so its next change puts it there.
+    /// It is not in the host's queue of changed connections, so its next change puts it there.
     pub(super) notify_app: bool,
     /// It waits in the host's queue of connections that may have something to send.
     pub(super) ready: bool,
@@ -59,7 +59,7 @@ pub struct Conn {
     /// What a search for the path MTU had found by that call.
     found: Option<FoundMtu>,
     /// The gateway for which our SYN carried data.
-    asked: Option<NonZeroU32>,
+    early_for: Option<NonZeroU32>,
     /// The earliest deadline that the host has noted for it; [`Instant::MAX`] if none.
     pub(super) armed: Instant,
     /// When empty buffers release their memory.
@@ -83,7 +83,7 @@ pub struct Conn {
     tracer: Option<Box<Tracer>>,
 }
 
-/// What a connection says of the path MTU.
+/// What a connection has found out about the path MTU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MtuNews {
     /// The handshake is complete.
@@ -135,7 +135,7 @@ impl Conn {
             cookie: None,
             size: 0,
             found: None,
-            asked: None,
+            early_for: None,
             armed: Instant::MAX,
             trim_at: Instant::MAX,
             booked: 0,
@@ -371,13 +371,13 @@ impl Conn {
         self.tcp.takes_merged(&seg).then(|| self.tcp.handle_merged(now, &seg, tcp.payload))
     }
 
-    /// Aborts if the data of our SYN could be delivered twice: the SYN was repeated, and something else than the gateway for which
-    /// the data was has answered. That gateway may have delivered the data before it ended.
+    /// Aborts if the data of our SYN could be delivered twice: the SYN was repeated, and another gateway or host has answered than the
+    /// gateway for which the data was. That gateway may have delivered the data before it ended.
     fn suspect_early(&mut self, now: Instant) {
         let early = self.tcp.early();
         if early.repeated
             && early.taken == 0
-            && self.gateway != self.asked
+            && self.gateway != self.early_for
             && self.tcp.state() != State::Closed
         {
             self.failure = Some(Failure::Reset);
@@ -459,7 +459,7 @@ impl Conn {
         gateway: NonZeroU32,
         (serial, token): (u32, [u8; 4]),
     ) {
-        self.asked = Some(gateway);
+        self.early_for = Some(gateway);
         let mut stated = [0; 8];
         stated[..4].copy_from_slice(&serial.to_be_bytes());
         stated[4..].copy_from_slice(&token);

@@ -73,7 +73,7 @@ impl Host {
     fn clear_tables(&mut self) {
         self.half_open = Table::new(&self.config.secret);
         self.early = Arrivals::default();
-        self.waiting = Table::new(&self.config.secret);
+        self.time_wait = Table::new(&self.config.secret);
         for id in self.vacate_all() {
             self.admissions.withdraw(id);
         }

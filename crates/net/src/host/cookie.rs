@@ -105,12 +105,12 @@ mod tests {
     fn a_cookie_is_good_for_its_ends_its_number_and_a_minute() {
         let secret = Secret::fixed([9; 16]);
         let t = |s: u64| Instant::ZERO + Duration::from_secs(s);
-        for (mss, said) in [(0, 64), (536, 536), (1439, 1400), (1460, 1460), (8960, 1460)] {
-            assert_eq!(size(mss), said);
+        for (mss, encoded) in [(0, 64), (536, 536), (1439, 1400), (1460, 1460), (8960, 1460)] {
+            assert_eq!(size(mss), encoded);
             for at in [0, 63, 64, 1000] {
                 let c = make(&secret, t(at), &ends(5), Seq(7), mss);
                 for age in [0, 1, 63] {
-                    assert_eq!(verify(&secret, t(at + age), &ends(5), Seq(7), c), Some(said));
+                    assert_eq!(verify(&secret, t(at + age), &ends(5), Seq(7), c), Some(encoded));
                 }
                 assert_eq!(verify(&secret, t(at + 128), &ends(5), Seq(7), c), None, "too old");
                 assert_eq!(verify(&secret, t(at), &ends(6), Seq(7), c), None);

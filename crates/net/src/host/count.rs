@@ -27,6 +27,8 @@ pub struct Counts {
     pub datagrams_in: u64,
     /// UDP datagrams sent.
     pub datagrams_out: u64,
+    /// Low-priority probes dropped because too many of them waited until nothing else was to be sent; counted in [`Self::packets_out`].
+    pub probes_dropped: u64,
     /// UDP datagrams dropped because applications did not read earlier ones.
     pub datagrams_dropped: u64,
     /// Segments without a connection.

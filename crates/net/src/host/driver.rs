@@ -30,7 +30,7 @@ pub struct Driver {
     wait: Wait,
     host: Host,
     capture: Option<Recording>,
-    /// Where a tap is attached, how many changes there this driver has seen, and the tap.
+    /// Where a tap is attached, how many changes of it this driver has noticed, and the tap.
     socket: Arc<Socket>,
     changes: u32,
     tap: Option<Tap>,
@@ -42,8 +42,11 @@ pub struct Driver {
     shaper: Option<Shaper>,
     /// Used if there are several hosts on the device.
     exchange: Option<Arc<Exchange>>,
+    /// Packets that other hosts have passed on.
     passed: Vec<Box<[u8]>>,
+    /// Packets that the device refused.
     refused: Arc<AtomicU64>,
+    /// CPU time used within [`Self::run`].
     cpu: Duration,
 }
 
@@ -167,7 +170,7 @@ fn give(tun: &Tun, packet: &[u8], refused: &AtomicU64, failure: &mut Option<NetE
 
 impl PacketWriter<'_> {
     /// Handles a packet read from the device, which may be for another host.
-    fn arrives(&mut self, host: &mut Host, packet: &[u8]) {
+    fn route(&mut self, host: &mut Host, packet: &[u8]) {
         if let Some(exchange) = self.exchange {
             let addressee = host.config().addressee(packet);
             if addressee != host.config().share.number {
@@ -175,21 +178,21 @@ impl PacketWriter<'_> {
                 return;
             }
         }
-        self.takes(host, packet);
+        self.deliver(host, packet);
     }
     /// Handles a packet for this host.
-    fn takes(&mut self, host: &mut Host, packet: &[u8]) {
+    fn deliver(&mut self, host: &mut Host, packet: &[u8]) {
         let now = self.now;
         self.observers.packet(now, true, packet, None);
         host.arrive(now, packet, self);
     }
     /// Handles what was read from a device with super-packets.
-    fn arrive(&mut self, host: &mut Host, arrivals: &mut Arrivals) {
+    fn route_merged(&mut self, host: &mut Host, arrivals: &mut Arrivals) {
         let merged = arrivals.whole().filter(|(_, packets)| *packets > 1 && !self.observers.is_watched());
         if merged.is_some_and(|(packet, packets)| host.arrive_merged(self.now, packet, packets, self)) {
             return;
         }
-        arrivals.packets().for_each(|p| self.arrives(host, p));
+        arrivals.packets().for_each(|p| self.route(host, p));
     }
     /// Sends waiting probes if nothing else is to be sent.
     fn send_probes(&mut self) {
@@ -262,7 +265,7 @@ impl Driver {
     /// If the system has no descriptors left.
     pub fn renew(&mut self, tun: Tun) -> Result<(), NetError> {
         self.merged = tun.offloads().then(|| (Arrivals::default(), Departures::default()));
-        // The old one is closed first.
+        // This closes the old device.
         self.tun = tun;
         self.wait.replace(0, &self.tun)
     }
@@ -291,7 +294,7 @@ impl Driver {
 
     /// Passes packets of connections that other hosts have to them. The number of this host is that of its share.
     pub fn exchange(&mut self, exchange: Arc<Exchange>) {
-        exchange.opens(self.host.config().share.number, self.wait.waker());
+        exchange.set_waker(self.host.config().share.number, self.wait.waker());
         self.exchange = Some(exchange);
     }
     /// Uses the taps that are attached to another driver.
@@ -400,14 +403,14 @@ impl Driver {
             if let Some(exchange) = exchange {
                 exchange.take(host.config().share.number, passed);
                 read += usize::from(!passed.is_empty());
-                passed.drain(..).for_each(|p| out.takes(host, &p));
+                passed.drain(..).for_each(|p| out.deliver(host, &p));
             }
             while read < BATCH {
                 let more = match &mut arrivals {
-                    Some(a) => a.read(tun).map(|more| more.then(|| out.arrive(host, a))),
+                    Some(a) => a.read(tun).map(|more| more.then(|| out.route_merged(host, a))),
                     None => tun
                         .read(arriving)
-                        .map(|n| n.and_then(|n| arriving.get(..n)).map(|packet| out.arrives(host, packet))),
+                        .map(|n| n.and_then(|n| arriving.get(..n)).map(|packet| out.route(host, packet))),
                 };
                 match more {
                     Ok(Some(())) => read += 1,
@@ -430,6 +433,7 @@ impl Driver {
             let waits = host.ready() > 0;
             if let Some(shaper) = &mut out.shaper {
                 shaper.note_waiting(waits);
+                host.counts.probes_dropped = shaper.dropped;
             }
             if !waits {
                 out.send_probes();

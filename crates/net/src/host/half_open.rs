@@ -11,12 +11,12 @@ use super::endpoint::unstated_mss;
 use super::ends::Ends;
 use super::journal::{Journal, Origin};
 use super::{Admission, ConnId, Endpoint, Host};
-use crate::outlet::{Merge, Outlet};
+use crate::outlet::Outlet;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::InitialWindow;
 use skyhaul_tcp::{Flags, Segment, Seq, State, SynOptions, Waves};
+use skyhaul_wire::Capability;
 use skyhaul_wire::tcp::{ProbeOption, Tcp};
-use skyhaul_wire::{Agreement, Capability, Checksum, Envelope};
 use std::num::{NonZeroU16, NonZeroU32};
 
 /// Lifetime of half-open connections.
@@ -70,7 +70,7 @@ impl Syn {
             capability,
         }
     }
-    /// Whether the SYN asks for the cookie with which later SYNs may carry data; SYN cookies are others.
+    /// Whether the SYN asks for the cookie with which later SYNs may carry data. That is no SYN cookie.
     fn asks_for_early_cookie(&self) -> bool {
         self.capability.is_some_and(|c| c.has(Capability::EARLY))
     }
@@ -244,7 +244,7 @@ impl Host {
             let at =
                 self.half_open.insert(ends, HalfOpen { permission: Permission::Awaited(reserved), ..half });
             self.half_open.arm(at, now + LIFE);
-            self.hold(id, at);
+            self.reserve_for(id, at);
             self.admissions.ask(id);
             return;
         }
@@ -388,7 +388,7 @@ impl Host {
             if tcp.seq == expected {
                 self.withdraw(at);
             } else if (0..FIRST_WINDOW).contains(&tcp.seq.diff(expected)) {
-                self.challenge(now, at, out);
+                self.challenge(now, at, &endpoint, out);
             }
         } else if f.has(Flags::SYN) {
             if !f.has(Flags::ACK) && tcp.seq == half.syn.seq {
@@ -398,7 +398,7 @@ impl Host {
                     self.repeat(now, at, &endpoint, true, out);
                 }
             } else {
-                self.challenge(now, at, out);
+                self.challenge(now, at, &endpoint, out);
             }
         } else if !f.has(Flags::ACK) {
             self.counts.rejected(skyhaul_tcp::Rejected::Flags);
@@ -412,7 +412,7 @@ impl Host {
             if self.establish(now, (ends, half.permission.reserved().map(|r| r.id)), conn, tcp, out) {
                 self.half_open.remove(at);
             } else {
-                self.challenge(now, at, out);
+                self.challenge(now, at, &endpoint, out);
             }
         }
     }
@@ -438,8 +438,9 @@ impl Host {
     }
 
     /// Sends a challenge ACK: in response to a SYN or a RST in the window (RFC 5961 §3.2 and §4.2), or to an acknowledgement that
-    /// does not complete the handshake.
-    fn challenge(&mut self, now: Instant, at: u32, out: &mut impl Outlet) {
+    /// does not complete the handshake. It has the window and the timestamps of the SYN-ACK: a peer that has received the SYN-ACK would
+    /// obey a closed window, and drop a segment without timestamps (RFC 7323 §3.2).
+    fn challenge(&mut self, now: Instant, at: u32, endpoint: &Endpoint, out: &mut impl Outlet) {
         let ends = self.half_open.ends(at);
         let Some(half) = self.half_open.get_mut(at).filter(|h| now >= h.answer_from) else { return };
         half.answer_from = now + PAUSE;
@@ -447,19 +448,10 @@ impl Host {
         if !self.may_answer(now, ends.remote().ip()) {
             return;
         }
-        let ack = Segment {
-            seq: half.iss.add(1),
-            ack: half.syn.seq.add(1),
-            flags: Flags::ACK,
-            ..Segment::default()
-        };
-        let agreed = Agreement { plan: self.config.plan, ..Agreement::default() };
-        let envelope = Envelope::new(ends.local(), ends.remote());
-        let write = |room: &mut [u8]| {
-            skyhaul_wire::encode_with(room, &envelope, &agreed, &ack, Checksum::Written, |_| {})
-        };
-        if out.send(skyhaul_wire::MAX_HEADER, Merge::Alone, write).is_ok() {
-            self.counts.packets_out += 1;
+        let (mut conn, synack) = self.rebuild(&half, &ends, endpoint, None);
+        if let Some(Segment { seq, ack, window, ts, .. }) = synack {
+            let ack = Segment { seq: seq.add(1), ack, window, ts, flags: Flags::ACK, ..Segment::default() };
+            conn.send(&ack, &mut self.counts, out);
         }
     }
 

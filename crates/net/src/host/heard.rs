@@ -13,7 +13,7 @@ const SILENCE: Duration = Duration::from_secs(2);
 /// Maximum number of gateways.
 const MOST: usize = 4096;
 
-/// When something has arrived from each gateway last.
+/// When the last packet has arrived from each gateway.
 #[derive(Debug, Default)]
 pub(super) struct Heard(BTreeMap<NonZeroU32, Instant>);
 

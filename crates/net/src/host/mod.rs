@@ -82,7 +82,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use synacks::SynAcks;
 use table::Table;
-use time_wait::Waiting;
+use time_wait::TimeWait;
 use transparent::{Admissions, Arrivals};
 
 /// Identifier of a connection of a host; never reused.
@@ -118,7 +118,7 @@ pub struct Host {
     half_open: Table<HalfOpen>,
     /// Data of the SYNs of half-open connections.
     early: Arrivals,
-    waiting: Table<Waiting>,
+    time_wait: Table<TimeWait>,
     syn_acks: SynAcks,
     /// Until when an acknowledgement may return a cookie.
     cookies_until: Instant,
@@ -157,7 +157,7 @@ impl Host {
             demux: Demux::new(&config.secret),
             half_open: Table::new(&config.secret),
             early: Arrivals::default(),
-            waiting: Table::new(&config.secret),
+            time_wait: Table::new(&config.secret),
             syn_acks: SynAcks::default(),
             cookies_until: Instant::ZERO,
             ready: Ready::new(config.by_client),
@@ -195,7 +195,7 @@ impl Host {
     /// Number of connections, including half-open ones and those in TIME-WAIT.
     #[must_use]
     pub fn connections(&self) -> usize {
-        self.demux.len() + self.half_open.len() + self.waiting.len()
+        self.demux.len() + self.half_open.len() + self.time_wait.len()
     }
     /// Number of half-open connections.
     #[must_use]
@@ -205,13 +205,13 @@ impl Host {
     /// Number of connections in TIME-WAIT that no application holds.
     #[must_use]
     pub fn time_waits(&self) -> usize {
-        self.waiting.len()
+        self.time_wait.len()
     }
 
     /// Memory use of all half-open connections, and of all in TIME-WAIT that no application holds, bytes.
     #[must_use]
     pub fn table_bytes(&self) -> [usize; 2] {
-        [self.half_open.bytes(), self.waiting.bytes()]
+        [self.half_open.bytes(), self.time_wait.bytes()]
     }
 
     // ----- the application ----------------------------------------------------------------------------------
@@ -410,7 +410,7 @@ impl Host {
         packets: u64,
         out: &mut impl Outlet,
     ) -> bool {
-        // What panics is not given a second time.
+        // A packet at which the host panicked is not handled a second time.
         self.contain(now, |host| host.merged(now, packet, packets, out)).unwrap_or(true)
     }
     fn merged(&mut self, now: Instant, packet: &[u8], packets: u64, out: &mut impl Outlet) -> bool {
@@ -452,7 +452,7 @@ impl Host {
     /// When [`Self::handle_timeout`] is due; [`Instant::MAX`] means never.
     #[must_use]
     pub fn next_timeout(&mut self) -> Instant {
-        self.deadlines.next().min(self.half_open.next()).min(self.waiting.next())
+        self.deadlines.next().min(self.half_open.next()).min(self.time_wait.next())
     }
     /// Handles all expired deadlines, and sends the resulting segments.
     pub fn handle_timeout(&mut self, now: Instant, out: &mut impl Outlet) {
@@ -467,7 +467,7 @@ impl Host {
         }
         self.contain(now, |host| {
             host.serve_half_open(now, out);
-            host.bury(now);
+            host.remove_expired_time_waits(now);
         });
     }
 
@@ -498,8 +498,8 @@ impl Host {
                 }
                 None => self.give(now, slot, tcp, out),
             }
-        } else if let Some(at) = self.waiting.find(&ends) {
-            if let Some(beyond) = self.late(now, at, tcp, out) {
+        } else if let Some(at) = self.time_wait.find(&ends) {
+            if let Some(beyond) = self.time_wait_segment(now, at, tcp, out) {
                 self.begin(now, ends, tcp, Some(beyond), out);
             }
         } else if let Some(at) = self.half_open.find(&ends) {
@@ -530,7 +530,7 @@ impl Host {
     // ----- departures ---------------------------------------------------------------------------------------
 
     /// Something has happened to a connection, which may now have something to send. If the outlet is limited, it waits for its turn:
-    /// otherwise whoever gets most acknowledgements would send most.
+    /// otherwise the connection with most acknowledgements would send most.
     fn pump(&mut self, now: Instant, slot: u32, out: &mut impl Outlet) {
         if out.allowance() == usize::MAX {
             self.transmit(now, slot, out);
@@ -553,8 +553,8 @@ impl Host {
         sent
     }
 
-    /// Updates deadline, application news and removal. `done`: it has nothing more to send now; its timers come
-    /// afterwards.
+    /// Updates the deadline of a connection, informs the application, and removes the connection if it is gone. `done`: it has nothing
+    /// more to send now; otherwise its timers wait until it has sent.
     fn settle(&mut self, now: Instant, slot: u32, done: bool) {
         self.at_work = Some(slot);
         let Some(s) = self.slots.get_mut(slot as usize) else { return };
@@ -583,8 +583,8 @@ impl Host {
         } else if conn.tcp().state() == State::Closed {
             // Only the application still knows it: its ends are free (RFC 9293 §3.10.7.4: the TCB is deleted).
             self.demux.remove(&Ends::new(conn.local(), conn.remote()), slot);
-        } else if time_wait::may_lie_down(conn) {
-            self.lay_down(slot);
+        } else if time_wait::may_be_reduced(conn) {
+            self.reduce(slot);
         }
         self.relieve(now);
     }

@@ -70,7 +70,7 @@ impl Host {
         self.id(slot)
     }
     /// Notes for which half-open connection a slot is reserved.
-    pub(super) fn hold(&mut self, id: ConnId, half_open: u32) {
+    pub(super) fn reserve_for(&mut self, id: ConnId, half_open: u32) {
         if let Some(s) = self.slots.get_mut(id.slot as usize) {
             s.reserved = Some(half_open);
         }
@@ -164,7 +164,7 @@ impl Host {
     }
     pub(super) fn is_taken(&self, local: SocketAddr, remote: SocketAddr) -> bool {
         let ends = Ends::new(local, remote);
-        self.demux.has(&ends) || self.waiting.find(&ends).is_some() || self.half_open.find(&ends).is_some()
+        self.demux.has(&ends) || self.time_wait.find(&ends).is_some() || self.half_open.find(&ends).is_some()
     }
     pub(super) fn check_ends(&self, local: IpAddr, remote: IpAddr) -> Result<(), HostError> {
         if !self.config.transparent && !self.config.addresses.contains(&local) {

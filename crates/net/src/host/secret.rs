@@ -34,7 +34,7 @@ impl Secret {
         Self(key)
     }
 
-    /// A keyed hash of these addresses and ports, another one for each purpose.
+    /// A keyed hash of these addresses and ports, a different one for each purpose.
     pub(super) fn of(&self, purpose: &[u8], ends: &[SocketAddr]) -> u64 {
         let mut h = SipHasher24::new_with_key(&self.0);
         h.write(purpose);

@@ -1,7 +1,7 @@
-//! Shapes outgoing traffic to the rate of the following link. The queue is then ours, no foreign queue drops
-//! packets, and low-priority packets really come last.
+//! Shapes outgoing traffic to the rate of the following link. Packets then wait here and not in the queue of the link,
+//! which neither drops them nor sends low-priority packets before others.
 //!
-//! There is no packet queue. Connections keep their data until it is their turn
+//! There is no queue of packets with data. Connections keep their data until it is their turn
 //! ([`crate::outlet::Outlet::allowance`]). Only low-priority probes are written at once; a few of them wait until
 //! nothing else is to be sent.
 
@@ -26,7 +26,7 @@ pub(super) struct Shaper {
     /// Something waited for its turn: the link should not have been idle since.
     waited: bool,
     probes: VecDeque<Box<[u8]>>,
-    /// Probes dropped because the buffer was full.
+    /// Probes dropped because [`PROBES`] others waited.
     pub(super) dropped: u64,
 }
 

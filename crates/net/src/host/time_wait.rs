@@ -14,26 +14,26 @@ use std::net::SocketAddr;
 /// Minimum time between answers to late segments of one connection (as in Linux: `tcp_invalid_ratelimit`).
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What is kept of a connection.
+/// The part of a connection in TIME-WAIT that is kept.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Waiting {
+pub(super) struct TimeWait {
     remains: TimeWaitState,
     /// Our window scale, for the windows we send.
     shift: u8,
     /// 2 MSL, milliseconds.
     period: u32,
     until: Instant,
-    /// No answers before this time.
+    /// Late segments are not answered before this time.
     silent: Instant,
 }
 
 impl Host {
-    /// Moves a connection in TIME-WAIT that the application has released to the table.
-    pub(super) fn lay_down(&mut self, slot: u32) {
+    /// Reduces a connection in TIME-WAIT that the application has released to an entry of the table.
+    pub(super) fn reduce(&mut self, slot: u32) {
         let Some(conn) = self.at(slot) else { return };
         let (tcp, ends) = (conn.tcp(), Ends::new(conn.local(), conn.remote()));
         let period = tcp.time_wait();
-        let waiting = Waiting {
+        let entry = TimeWait {
             remains: tcp.remains(),
             shift: tcp.scales().0,
             period: u32::try_from(period.as_nanos() / 1_000_000).unwrap_or(u32::MAX),
@@ -41,16 +41,16 @@ impl Host {
             silent: Instant::ZERO,
         };
         self.remove(slot);
-        if self.waiting.len() >= self.config.most_waiting {
-            // The oldest one is closest to its end.
-            if let Some(at) = self.waiting.due(Instant::MAX) {
-                self.waiting.remove(at);
+        if self.time_wait.len() >= self.config.most_waiting {
+            // The one that is closest to its end makes room.
+            if let Some(at) = self.time_wait.due(Instant::MAX) {
+                self.time_wait.remove(at);
                 self.counts.time_waits_cut += 1;
             }
         }
-        if self.waiting.len() < self.config.most_waiting {
-            let at = self.waiting.insert(ends, waiting);
-            self.waiting.arm(at, waiting.until);
+        if self.time_wait.len() < self.config.most_waiting {
+            let at = self.time_wait.insert(ends, entry);
+            self.time_wait.arm(at, entry.until);
         }
     }
 
@@ -66,32 +66,32 @@ impl Host {
 
     /// Ends the wait of a connection between these ends; returns the number above which a new one must start.
     pub(super) fn displace(&mut self, local: SocketAddr, remote: SocketAddr) -> Option<Seq> {
-        let at = self.waiting.find(&Ends::new(local, remote))?;
-        let next = self.waiting.get(at)?.remains.next;
-        self.waiting.remove(at);
+        let at = self.time_wait.find(&Ends::new(local, remote))?;
+        let next = self.time_wait.get(at)?.remains.next;
+        self.time_wait.remove(at);
         Some(next)
     }
 
     /// Handles a segment of a connection in TIME-WAIT. If it starts a new connection, returns the number above
     /// which our sequence numbers must start.
-    pub(super) fn late(
+    pub(super) fn time_wait_segment(
         &mut self,
         now: Instant,
         at: u32,
         tcp: &Tcp<'_>,
         out: &mut impl Outlet,
     ) -> Option<Seq> {
-        let ends = self.waiting.ends(at);
-        let remains = self.waiting.get(at)?.remains;
+        let ends = self.time_wait.ends(at);
+        let remains = self.time_wait.get(at)?.remains;
         if self.begins_anew(&remains, &ends, tcp) {
-            self.waiting.remove(at);
+            self.time_wait.remove(at);
             return Some(remains.next);
         }
         // RFC 1337: a RST does not end TIME-WAIT.
         if tcp.flags.has(Flags::RST) {
             return None;
         }
-        let w = self.waiting.get_mut(at)?;
+        let w = self.time_wait.get_mut(at)?;
         if tcp.flags.has(Flags::FIN) && tcp.seq.diff(remains.expected) < 0 {
             // The last acknowledgement was lost: TIME-WAIT restarts (RFC 9293 §3.10.7.4).
             w.until = now + Duration::from_millis(w.period.into());
@@ -113,17 +113,17 @@ impl Host {
     }
 
     /// Removes expired connections.
-    pub(super) fn bury(&mut self, now: Instant) {
-        while let Some(at) = self.waiting.due(now) {
-            match self.waiting.get(at).map(|w| w.until) {
-                Some(until) if until > now => self.waiting.arm(at, until),
-                _ => drop(self.waiting.remove(at)),
+    pub(super) fn remove_expired_time_waits(&mut self, now: Instant) {
+        while let Some(at) = self.time_wait.due(now) {
+            match self.time_wait.get(at).map(|w| w.until) {
+                Some(until) if until > now => self.time_wait.arm(at, until),
+                _ => drop(self.time_wait.remove(at)),
             }
         }
     }
 }
 
 /// Whether a connection can be reduced to a table entry.
-pub(super) fn may_lie_down(conn: &Conn) -> bool {
+pub(super) fn may_be_reduced(conn: &Conn) -> bool {
     conn.released && conn.tcp().state() == State::TimeWait
 }

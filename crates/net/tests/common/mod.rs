@@ -1,4 +1,4 @@
-//! Two hosts in virtual time, joined by paths that do to packets whatever a test wants.
+//! Two hosts in virtual time, joined by paths that treat packets as a test wants.
 #![allow(
     dead_code,
     missing_docs,
@@ -49,7 +49,7 @@ pub struct World {
     pub weather: [Weather; 2],
     /// Bytes per second that leave each side, if they are limited; others wait.
     pub rates: [Option<u64>; 2],
-    /// When what has left each side is through.
+    /// When the last packet that has left each side is transmitted.
     through: [Instant; 2],
     /// For what leaves each side.
     pub boxes: [Option<Mangler>; 2],
@@ -159,7 +159,7 @@ impl World {
     pub fn step(&mut self) -> bool {
         self.step_by(Instant::MAX)
     }
-    /// The same, or the time passes until `at` if nothing happens before.
+    /// As [`Self::step`], but no further than to the time `at`.
     pub fn step_by(&mut self, at: Instant) -> bool {
         let happens = self.tick_by(at);
         self.deliver();
@@ -213,18 +213,18 @@ pub fn fill(from: u64, out: &mut [u8]) {
     }
 }
 
-/// Sends so many bytes and closes; reads until the end.
+/// Sends a number of bytes and closes; reads until the end.
 #[derive(Debug)]
 pub struct Party {
     pub to_send: u64,
     pub sent: u64,
-    /// What comes next of it.
+    /// The next bytes of the stream, which found no room yet.
     ready: Vec<u8>,
     pub received: u64,
     pub hash: Sha256,
     pub closed: bool,
     pub at_end: bool,
-    /// Reads nothing until then.
+    /// Nothing is read before this time.
     pub reads_from: Instant,
     pub failure: Option<skyhaul_net::host::Failure>,
 }
@@ -246,7 +246,7 @@ impl Party {
     pub fn turn(&mut self, now: Instant, host: &mut Host, id: ConnId) {
         let mut buf = vec![0; 1 << 16];
         while self.sent < self.to_send && host.conn(id).is_some_and(|c| c.is_connected()) {
-            // What found no room is kept: to make it anew each time would take most of the time of a slow transfer.
+            // Bytes that found no room are kept: to make them anew each time would take most of the time of a slow transfer.
             let (n, had) = ((self.to_send - self.sent).min(buf.len() as u64) as usize, self.ready.len());
             self.ready.resize(n.max(had), 0);
             fill(self.sent + had as u64, &mut self.ready[had..]);
@@ -282,7 +282,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// What the hash of so many bytes of the stream is.
+/// The hash of the first `n` bytes of the stream.
 pub fn hash_of(n: u64) -> String {
     let (mut h, mut at, mut buf) = (Sha256::new(), 0, vec![0; 1 << 16]);
     while at < n {
@@ -294,7 +294,7 @@ pub fn hash_of(n: u64) -> String {
     hex(&h.finalize())
 }
 
-/// The id of the connection that a side knows under no other name: the first that it hears of.
+/// The first incoming connection among those that have changed.
 pub fn accepted(host: &mut Host) -> Option<ConnId> {
     let mut seen = VecDeque::new();
     while let Some(id) = host.next_changed() {
@@ -341,7 +341,7 @@ pub fn transfer(
     (parties, [id, server.expect("a server")])
 }
 
-/// Both streams arrived as they were sent, and the endpoint of the simulator would have said the same.
+/// Both streams arrived as they were sent, and the simulator's endpoint would have sent the same segments.
 pub fn check(w: &World, parties: &[Party; 2], ids: [ConnId; 2]) {
     assert_eq!([parties[0].failure, parties[1].failure], [None; 2]);
     assert_eq!((parties[1].received, parties[0].received), (parties[0].to_send, parties[1].to_send));

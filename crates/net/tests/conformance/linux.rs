@@ -78,7 +78,7 @@ impl Linux {
         })
     }
 
-    /// A socket with what the case wants.
+    /// A socket under the conditions of the case.
     fn socket(&self) -> Result<OwnedFd, String> {
         let family = if self.conditions.v6 { AddressFamily::Inet6 } else { AddressFamily::Inet };
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
@@ -210,7 +210,7 @@ const STATES: [&str; 13] = [
     "closing",
     "syn-received",
 ];
-/// Clock ticks that the kernel tells programs of, per second.
+/// Clock ticks per second in what the kernel shows to programs (USER_HZ).
 const TICKS: f64 = 100.0;
 
 /// What /proc/net/tcp has of the connection to `peer`.

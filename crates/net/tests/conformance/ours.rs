@@ -1,4 +1,4 @@
-//! What a host of ours does at the word of a case.
+//! Our host as a target: carries out the calls of a case.
 
 use skyhaul_base::Instant;
 use skyhaul_net::host::{Conn, ConnId, Endpoint, Failure, Host, HostConfig, Secret};
@@ -14,7 +14,7 @@ pub(crate) struct Ours {
     conns: Vec<ConnId>,
 }
 
-/// The host that a case wants.
+/// A host under the conditions of a case.
 pub(crate) fn host(conditions: &Conditions, secret: Secret) -> Host {
     let mut config = HostConfig::new(vec![addresses(conditions.v6)[0]], secret);
     config.mtu = conditions.mtu.into();
@@ -40,7 +40,7 @@ impl Ours {
         Ok(Self { endpoint, conns: Vec::new() })
     }
 
-    /// Hears of connections.
+    /// Notes new connections.
     pub(crate) fn hear(&mut self, host: &mut Host) {
         while let Some(id) = host.next_changed() {
             if !self.conns.contains(&id) {

@@ -32,13 +32,13 @@ fn table_of(files: &[(String, Vec<Case>)]) -> String {
     )
 }
 
-/// Writes it again.
+/// Writes the table again.
 pub(crate) fn write(files: &[(String, Vec<Case>)]) -> Result<(), String> {
     let (head, _) = read()?;
     fs::write(page(), format!("{head}{BEGIN}{}", table_of(files))).map_err(|e| e.to_string())
 }
 
-/// It says what the cases say.
+/// Checks that the table is that of the cases.
 pub(crate) fn check(files: &[(String, Vec<Case>)]) -> Result<(), String> {
     let (_, table) = read()?;
     if table == table_of(files) {

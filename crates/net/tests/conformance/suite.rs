@@ -75,7 +75,7 @@ fn alone(what: impl FnOnce() -> Result<(), String> + Send) -> Result<(), String>
     std::thread::scope(|s| s.spawn(what).join().unwrap_or_else(|_| Err("it panicked".into())))
 }
 
-/// What `work` gives, and by how much the machine woke a thread late meanwhile.
+/// The result of `work`, and how late the machine woke a thread meanwhile, at most.
 fn beside_a_clock<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     const STEP: Duration = Duration::from_millis(5);
     let over = AtomicBool::new(false);
@@ -95,7 +95,7 @@ fn beside_a_clock<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     })
 }
 
-/// All of them on one target; those that fail, with what they said.
+/// Runs all cases on one target; returns those that fail, with the reason.
 fn all<'a>(cases: &[&'a Case], kind: TargetKind, offload: bool) -> Vec<(&'a Case, String)> {
     let at_once = if kind.is_virtual() { 2 } else { AT_ONCE };
     let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));

@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 
 type Order = Box<dyn FnOnce(Instant, &mut Ours, &mut Host) + Send>;
 
-/// Does what it is told, between packets.
+/// Carries out orders of the test between packets.
 struct Puppet {
     ours: Ours,
     orders: Receiver<Order>,

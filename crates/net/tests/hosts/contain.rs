@@ -9,7 +9,8 @@ use skyhaul_net::offload::Device;
 
 const EACH: u64 = 300_000;
 
-/// Three clients send; the server's end of the second one breaks. `by_write`: when its application writes, not when a segment comes.
+/// Three clients send; the server's end of the second connection panics. `by_write`: when its application writes; otherwise when a
+/// segment arrives.
 fn breaks(by_write: bool) {
     let mut w = World::new(Instant::ZERO, false, Weather::calm(ms(20)));
     w.may_break = true;
@@ -56,7 +57,7 @@ fn breaks(by_write: bool) {
     assert_eq!([w.hosts[0].counts().defects, w.hosts[1].counts().defects], [0, 1]);
     let received = w.hosts[1].census().traffic.bytes_received;
     assert!(received > 2 * EACH + EACH / 3, "what it has received is still counted: {received}");
-    // Nothing of it stays.
+    // The broken connection leaves nothing behind.
     for (side, ends) in [clients, servers].into_iter().enumerate() {
         ends.iter().for_each(|(id, _)| w.hosts[side].release(w.now, *id));
     }

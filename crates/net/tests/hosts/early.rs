@@ -11,7 +11,7 @@ use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// As gateways have it: the offer to measure rates and their number do not both fit into a SYN.
+/// As gateways configure it: the offer of receiver rates and the gateway's number do not both fit into a SYN.
 fn endpoint() -> Endpoint {
     let mut e = super::endpoint("newreno");
     e.tcp.receiver_rate = false;
@@ -236,7 +236,7 @@ fn a_cookie_is_good_for_its_client_and_gateway_and_for_a_while() {
     let mut forged = cookie;
     forged[3] ^= 1;
     assert!(!taken(&mut g, 1001, forged));
-    // Of another client: the gateway stands in for all of them.
+    // A cookie of another client: the gateway stands in for all clients.
     let [_, b] = addresses(false);
     let (now, e) = (g.w.now, endpoint());
     let other = SocketAddr::from(([10, 84, 0, 9], 1002));
@@ -291,7 +291,7 @@ fn no_request_is_delivered_twice() {
                 g.serve();
             }
             if rng.below(20) == 0 {
-                // Long enough for everything to be forgotten but the numbers.
+                // Long enough for everything but the serial numbers to be forgotten.
                 let until = g.w.now + Duration::from_secs(70);
                 while g.w.now < until {
                     g.w.step_by(until);

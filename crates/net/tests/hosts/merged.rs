@@ -17,11 +17,12 @@ fn seq(p: &[u8]) -> u32 {
     u32::from_be_bytes([p[IP + 4], p[IP + 5], p[IP + 6], p[IP + 7]])
 }
 
-/// Merges packets as kernels do: the same connection and header, in order, nothing but data. Their number, and the result.
+/// Merges packets as kernels do: those of one connection with equal headers, in order, with nothing but data. Returns how many were
+/// merged, and the result.
 fn merge(packets: &[Vec<u8>]) -> (usize, Vec<u8>) {
     let mut whole = packets[0].clone();
     let head = headers(&whole);
-    // Only what no one has damaged is merged.
+    // Damaged packets are not merged.
     let data = |p: &[u8]| Packet::parse(p).is_ok() && p.len() > headers(p) && p[IP + 13] & !0x18 == 0;
     if !data(&whole) {
         return (1, whole);
@@ -127,7 +128,7 @@ fn losses_reordering_and_corruption_beside_merged_packets() {
     assert!(taken > 50, "{taken} were taken whole");
 }
 
-/// What is not the next data of a connection, and nothing but data, is left to be split; nothing has happened then.
+/// Only the next data of a connection is taken whole. Anything else is left to be split, and has changed nothing.
 #[test]
 fn only_the_next_data_is_taken_whole() {
     let mut w = World::new(Instant::ZERO, false, Weather::calm(ms(1)));

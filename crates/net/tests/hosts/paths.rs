@@ -1,4 +1,4 @@
-//! What hosts remember of paths, and what connections of one path tell each other.
+//! What hosts remember of paths, and what connections of one path learn from each other.
 
 use super::common::{Party, Weather, World, accepted, check, transfer};
 use super::{MB, endpoint, ms};
@@ -11,7 +11,7 @@ use std::rc::Rc;
 /// Headers of a segment with timestamps over IPv4.
 const HEADERS: u32 = 52;
 
-/// Forgets both ends of a connection that is over, so that another one can be told from it.
+/// Releases both ends of a connection that is over, so that a later one cannot be taken for it.
 fn release(w: &mut World, ids: [ConnId; 2]) {
     w.hosts[1].unlisten(80);
     for (side, id) in ids.into_iter().enumerate() {
@@ -22,7 +22,7 @@ fn release(w: &mut World, ids: [ConnId; 2]) {
     w.flush();
 }
 
-/// Two hosts, each a gateway that is known by its number, if they are gateways.
+/// Two hosts; if `gateways`, each announces itself as a gateway.
 fn world(gateways: bool) -> World {
     let mut w = World::new(Instant::ZERO + Duration::from_secs(5), false, Weather::calm(ms(20)));
     for (n, host) in w.hosts.iter_mut().enumerate() {
@@ -98,7 +98,7 @@ fn a_path_without_a_hole_is_searched_once() {
     assert!(sent[0] > sent[1] && sent[1] == sent[2] && sent[0] < 1030, "{sent:?}");
 }
 
-/// When data of a transfer is acknowledged again that stood still for 70 s. A second after the outage a second connection is opened.
+/// How long after an outage of 70 s data of a transfer is acknowledged again. A second after the outage a second connection is opened.
 fn goes_on_after(gateways: bool) -> Duration {
     let mut w = world(gateways);
     let (down, up) = (w.now + Duration::from_secs(2), w.now + Duration::from_secs(72));
@@ -107,7 +107,7 @@ fn goes_on_after(gateways: bool) -> Duration {
     }
     let mut e = endpoint("newreno");
     e.tcp.receiver_rate = false;
-    // Of a few seconds.
+    // The transfer takes 5 s, so that the outage interrupts it.
     w.rates = [Some(1_000_000); 2];
     e.tcp.send_buffer = 100_000;
     e.tcp.send_autotuning = false;

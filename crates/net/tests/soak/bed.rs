@@ -1,4 +1,4 @@
-//! A namespace with our server on a TUN interface, what else may be in it, and questions to the server while it runs.
+//! A namespace with our server on a TUN interface, strangers and paths to it, and questions to the server while it runs.
 
 use crate::stop;
 use skyhaul_base::{Duration, Instant};
@@ -34,7 +34,7 @@ pub fn endpoint() -> Endpoint {
     Endpoint::host(skyhaul_cc::Config::by_name("cubic").expect("known"))
 }
 
-/// What is done with a connection.
+/// How a connection is served.
 enum Role {
     Http(Box<Http>),
     Sink(Sink),
@@ -207,7 +207,7 @@ impl Server {
         self.waker.wake();
         receiver.recv_timeout(std::time::Duration::from_secs(60)).ok()
     }
-    /// How it is now.
+    /// Its state now.
     pub fn snapshot(&self) -> Result<ServerSnapshot, String> {
         self.ask(ServerSnapshot::of).ok_or_else(|| "the server has ended".into())
     }
@@ -231,7 +231,7 @@ pub fn space() -> Result<Namespace, String> {
     let ns = Namespace::new().map_err(|e| e.to_string())?;
     for (key, value) in [
         ("net/ipv4/ip_local_port_range", "1024 65535"),
-        // Clients take up a port again after a second.
+        // Clients use a port in TIME-WAIT again after a second.
         ("net/ipv4/tcp_tw_reuse", "1"),
         ("net/ipv4/conf/all/rp_filter", "0"),
         ("net/ipv4/conf/default/rp_filter", "0"),
@@ -241,7 +241,7 @@ pub fn space() -> Result<Namespace, String> {
     Ok(ns)
 }
 
-/// Somebody beyond a router: packets of any sender come in here, and answers to all the world go out.
+/// The rest of the world, behind a router: packets from any sender come in here, and answers to all addresses go out.
 pub struct Stranger(Arc<Tun>);
 
 impl Stranger {
@@ -298,7 +298,7 @@ impl Path {
     }
 }
 
-/// Sleeps for so long, or until somebody wants an end.
+/// Sleeps for this time, or until a stop is requested.
 pub fn sleep(time: std::time::Duration) {
     let end = std::time::Instant::now() + time;
     while !stop::requested() && std::time::Instant::now() < end {

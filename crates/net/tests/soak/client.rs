@@ -1,11 +1,11 @@
-//! Clients of the kernel's: they ask for so many letters and look at each of them.
+//! Clients over the kernel's TCP: they ask for a number of letters and check each of them.
 
 use nix::sys::socket::{setsockopt, sockopt};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Nobody waits for longer: what has not come by then does not come.
+/// Longest wait of a client for anything.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Letters after which bodies repeat themselves.
 const PERIOD: usize = 26;
@@ -22,11 +22,11 @@ pub fn connect(to: SocketAddr) -> io::Result<TcpStream> {
     s.set_nodelay(true)?;
     Ok(s)
 }
-/// Its end will be a reset.
+/// Makes the connection end with a reset.
 pub fn reset_at_end(s: &TcpStream) {
     let _ = setsockopt(s, sockopt::Linger, &nix::libc::linger { l_onoff: 1, l_linger: 0 });
 }
-/// Asks for so many letters.
+/// Asks for `n` letters.
 pub fn ask(s: &mut TcpStream, n: usize, close: bool) -> io::Result<()> {
     let end = if close { "Connection: close\r\n" } else { "" };
     s.write_all(format!("GET /{n} HTTP/1.1\r\nHost: a\r\n{end}\r\n").as_bytes())
@@ -48,7 +48,7 @@ impl Answer {
     pub fn is_whole(&self) -> bool {
         self.begun && self.got == self.wanted
     }
-    /// Takes what has come; each letter must be that of its place.
+    /// Takes data that has arrived; each letter must be that of its place.
     pub fn take(&mut self, data: &[u8]) -> io::Result<()> {
         if !self.begun {
             self.head.extend_from_slice(data);
@@ -83,7 +83,7 @@ impl Answer {
     }
 }
 
-/// Asks for so many letters and reads them all.
+/// Asks for `n` letters and reads them all.
 pub fn fetch(s: &mut TcpStream, n: usize, close: bool) -> io::Result<()> {
     ask(s, n, close)?;
     let (mut answer, mut room) = (Answer::to(n), [0; 1 << 14]);
@@ -92,7 +92,7 @@ pub fn fetch(s: &mut TcpStream, n: usize, close: bool) -> io::Result<()> {
     }
     Ok(())
 }
-/// Sends so many bytes and waits for the thanks.
+/// Sends `n` bytes and waits for the response.
 pub fn put(s: &mut TcpStream, n: usize) -> io::Result<()> {
     s.write_all(format!("PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: {n}\r\n\r\n").as_bytes())?;
     s.write_all(&vec![b'x'; n])?;

@@ -1,7 +1,7 @@
 //! Clients in processes of their own: one process may not have as many descriptors as there are connections.
 //!
-//! The program starts itself once more with [`WORD`], and talks with itself over pipes: `again` has every connection
-//! served once more; the end of the input ends it.
+//! The program starts itself again with [`WORD`], and commands these processes over pipes: at `again` each connection is
+//! served once more; a process ends with its input.
 
 use crate::{bed, client};
 use skyhaul_net::Namespace;
@@ -32,7 +32,7 @@ impl ClientProcess {
 pub struct Crowd(Vec<ClientProcess>);
 
 impl Crowd {
-    /// So many of them, opened and served once; how many were.
+    /// Opens `n` connections and has each served once; also returns how many were.
     pub fn new(ns: &Namespace, n: usize) -> Result<(Self, usize), String> {
         let mut all = Self(Vec::new());
         let mut opened = 0;

@@ -27,7 +27,7 @@ pub struct Finding {
 pub enum Verdict {
     Holds,
     Fails,
-    /// There is no bound, or the form is the short one.
+    /// There is no bound, or the value depends on the machine and the form is the short one.
     NotJudged,
 }
 
@@ -85,7 +85,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// A number with as many places as say something.
+/// A number with its significant decimal places, and its unit.
 fn amount(n: f64, unit: &str) -> String {
     let number = match n.abs() {
         a if a >= 100.0 || n.fract() == 0.0 => format!("{n:.0}"),

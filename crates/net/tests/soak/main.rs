@@ -1,9 +1,9 @@
-//! What a host on the wire endures: many connections, quick ones, floods, slow peers, jumping clocks, interfaces that come
-//! and go, packets of ill will.
+//! What a host on the wire endures: many connections, short ones, floods, slow peers, jumping clocks, interfaces that come
+//! and go, corrupted packets.
 //!
 //! Each scene prints what it measured, the bound, and whether that holds, and writes the same as JSON. One that fails does
 //! not end the others. Scenes that have finished are kept: after Ctrl-C the same command goes on. By default the form is
-//! short, for tests: it is done in a minute, and what depends on how fast the machine is gets no verdict.
+//! short, for tests: it takes a minute, and values that depend on how fast the machine is get no verdict.
 //!
 //! ```sh
 //! make soak                                  # the long form, about an hour

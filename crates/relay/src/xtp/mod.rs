@@ -19,7 +19,10 @@ use skyhaul_base::amount::{Count, RateSpec, plain};
 /// Header bytes of network and transport on each packet: 20 of IPv4 and 32 of XTP 4.0.
 pub const HEADER: u32 = 52;
 
-/// Interval of retransmitted control information before an RTT is known.
+/// Maximum ranges in a report, which fit into a packet of 1500 bytes.
+const MOST_SPANS: usize = 80;
+
+/// Timeout of sync requests before an RTT is known, and first interval at which a receiver repeats that it has closed.
 const FIRST_WAIT: Duration = Duration::from_secs(3);
 
 /// Retransmission of lost data.

@@ -1,33 +1,38 @@
 //! The receiving end.
 
-use super::{Close, Config, Data, FIRST_WAIT, Repair, Report};
+use super::{Close, Config, Data, FIRST_WAIT, MOST_SPANS, Repair, Report};
 use crate::ranges::Ranges;
 use skyhaul_base::{Duration, Instant};
-
-/// Maximum ranges in a report: those that fit into a packet of 1500 bytes.
-const MOST_SPANS: usize = 80;
 
 /// The receiving end of a connection.
 #[derive(Debug)]
 pub struct Receiver {
     config: Config,
+    /// The next byte that is expected.
     rseq: u64,
+    /// Bytes in order that have not been read.
     unread: u64,
+    /// Size of the buffer, bytes.
     buffer: u64,
     /// Data beyond gaps.
     spans: Ranges,
+    /// The last sync request received.
     echo: u32,
+    /// A report is to be sent.
     due: bool,
+    /// End of the window in the last report.
     advertised: u64,
     has_received: bool,
+    /// Packets without new data.
     duplicates: u64,
     /// The end of the stream, once known.
     fin: Option<u64>,
-    /// Nothing is written in the other direction. This is repeated until the peer confirms it: the next time, and the
-    /// number of times.
+    /// Nothing is written in the other direction.
     finished: bool,
+    /// When `finished` is reported again, since the peer has not confirmed it, and how often it was.
     repeats_at: Instant,
     tries: u64,
+    /// Both sides have closed, and the peer has confirmed it.
     over: bool,
     /// One side, the peer or this one, has given up.
     dead: bool,
@@ -111,16 +116,17 @@ impl Receiver {
     pub fn next_timeout(&self) -> Instant {
         self.repeats_at
     }
-    /// The peer has not confirmed that nothing is written in the other direction: this is repeated, with a doubled
-    /// interval each time.
+    /// Reports again that nothing is written in the other direction, since the peer has not confirmed it; the interval doubles
+    /// each time.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.repeats_at > now {
             return;
         }
         self.tries += 1;
         let wait: Duration = FIRST_WAIT * (1 << self.tries.min(16));
-        self.due = self.tries <= self.config.retry;
-        self.repeats_at = if self.due { now + wait } else { Instant::MAX };
+        let repeats = self.tries <= self.config.retry;
+        self.due |= repeats;
+        self.repeats_at = if repeats { now + wait } else { Instant::MAX };
     }
     fn alloc(&self) -> u64 {
         self.rseq + self.buffer.saturating_sub(self.unread)
@@ -139,14 +145,12 @@ impl Receiver {
     pub fn handle(&mut self, d: &Data) {
         self.has_received = true;
         if d.sync != 0 {
-            // Sync requests are numbered in order of transmission; a late one is outdated.
+            // Sync requests are numbered in order of transmission; a late one is outdated. Even a receiver that has given up answers.
             self.echo = self.echo.max(d.sync);
             self.due = true;
         }
         let end = d.seq + u64::from(d.len);
         if self.dead {
-            // A peer that still asks gets an answer.
-            self.due |= d.sync != 0;
             return;
         }
         if d.close != Close::default() {

@@ -1,15 +1,15 @@
 //! The sending end.
 
-use super::{Close, Config, Data, FIRST_WAIT, HEADER, Repair, Report};
+use super::{Close, Config, Data, FIRST_WAIT, HEADER, MOST_SPANS, Repair, Report};
 use skyhaul_base::{Duration, Instant};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Minimum timeout of a sync request.
 const LEAST_WAIT: Duration = Duration::from_millis(200);
 /// Packets between two sync requests before an RTT is known.
-const FIRST_EVERY: u64 = 8;
+const FIRST_INTERVAL: u64 = 8;
 
-/// The guard halves the rate if more of a round trip's packets is lost.
+/// The guard halves the rate if more than this share of a round trip's packets is lost.
 const GUARDED: f64 = 0.1;
 
 /// Counters of a sender.
@@ -27,7 +27,7 @@ pub struct Counters {
 
 /// A sync request: the end of data sent at that time, and the time.
 #[derive(Clone, Copy, Debug)]
-struct Question {
+struct SyncRequest {
     sync: u32,
     nxt: u64,
     at: Instant,
@@ -51,42 +51,52 @@ pub struct Sender {
     config: Config,
     payload: u32,
     buffer: u64,
+    /// First byte that is not acknowledged, and next byte to send.
     una: u64,
     nxt: u64,
-    /// End of the data ever sent.
+    /// End of the data ever sent: go-back-N sets `nxt` back.
     max: u64,
+    /// End of the data written.
     end: u64,
+    /// First byte that the receiver's window excludes.
     alloc: u64,
     /// Remaining bytes of the burst, and the start of the next one.
     credit: f64,
     next_burst: Instant,
     opening: bool,
     established: bool,
+    /// Number of the last sync request.
     sync: u32,
-    questions: VecDeque<Question>,
-    since_question: u64,
-    ask: bool,
+    /// Sync requests without an answer.
+    requests: VecDeque<SyncRequest>,
+    /// Packets with data sent since the last sync request.
+    since_request: u64,
+    request_due: bool,
+    /// When the oldest sync request times out, and how many have timed out in a row.
     wait_until: Instant,
     tries: u64,
     srtt: Option<Duration>,
     /// Data to retransmit.
-    again: VecDeque<(u64, u32)>,
-    /// Retransmitted data, by its first byte, and the last sync request sent before.
-    repeated: BTreeMap<u64, u32>,
-    /// The last sync request before the last go-back-N.
+    to_retransmit: VecDeque<(u64, u32)>,
+    /// Retransmitted data, by its first byte, with the last sync request sent before.
+    retransmitted: BTreeMap<u64, u32>,
+    /// Only answers to this or a later sync request reflect data sent since the last go-back-N.
     went_back: u32,
     dead: bool,
     /// The current rate, bytes per second.
     rate: f64,
     round: Round,
-    /// Nothing more is written; the peer has received everything; the peer has closed as well.
+    /// Nothing more is written.
     finishing: bool,
+    /// The peer has received everything up to the end of the stream.
     closed: bool,
+    /// The peer writes nothing more.
     peer_finished: bool,
     /// A packet without data must report the closing state.
-    tells: bool,
+    close_due: bool,
     /// This side has given up and must inform the peer.
-    aborts: bool,
+    abort_due: bool,
+    /// Both sides have closed.
     over: bool,
     counters: Counters,
 }
@@ -110,14 +120,14 @@ impl Sender {
             opening: true,
             established: false,
             sync: 0,
-            questions: VecDeque::new(),
-            since_question: 0,
-            ask: false,
+            requests: VecDeque::new(),
+            since_request: 0,
+            request_due: false,
             wait_until: Instant::MAX,
             tries: 0,
             srtt: None,
-            again: VecDeque::new(),
-            repeated: BTreeMap::new(),
+            to_retransmit: VecDeque::new(),
+            retransmitted: BTreeMap::new(),
             went_back: 0,
             dead: false,
             rate: config.bytes_per_sec(),
@@ -125,8 +135,8 @@ impl Sender {
             finishing: false,
             closed: false,
             peer_finished: false,
-            tells: false,
-            aborts: false,
+            close_due: false,
+            abort_due: false,
             over: false,
             counters: Counters::default(),
         }
@@ -143,17 +153,17 @@ impl Sender {
     }
     /// Stops: nothing more is sent.
     pub fn stop(&mut self) {
-        (self.dead, self.aborts) = (true, false);
+        (self.dead, self.abort_due) = (true, false);
     }
     /// Gives up and informs the peer.
     pub fn abort(&mut self) {
-        self.aborts |= !self.dead && !self.over;
+        self.abort_due |= !self.dead && !self.over;
         self.dead = true;
     }
     /// Nothing more is written: the stream ends after the data written so far.
     pub fn finish(&mut self) {
         // With the remaining data, or in a separate packet with a sync request.
-        self.ask |= !self.finishing && self.next().is_none();
+        self.request_due |= !self.finishing && self.next().is_none();
         self.finishing = true;
     }
     /// The peer has closed: it writes nothing more.
@@ -211,10 +221,11 @@ impl Sender {
     /// When [`Self::poll`] or [`Self::handle_timeout`] must be called.
     #[must_use]
     pub fn next_timeout(&self) -> Instant {
-        if self.dead && !self.aborts {
+        if self.dead && !self.abort_due {
             return Instant::MAX;
         }
-        let sends = self.opening || self.ask || self.tells || self.aborts || self.next().is_some();
+        let sends =
+            self.opening || self.request_due || self.close_due || self.abort_due || self.next().is_some();
         let burst = if sends { self.next_burst } else { Instant::MAX };
         burst.min(self.wait_until)
     }
@@ -228,12 +239,12 @@ impl Sender {
         self.tries += 1;
         self.counters.timeouts += 1;
         self.dead = self.tries > self.config.retry;
-        self.ask = !self.dead;
+        self.request_due = !self.dead;
     }
 
     /// The next data to send: offset, length, whether it is a retransmission.
     fn next(&self) -> Option<(u64, u32, bool)> {
-        if let Some(&(seq, len)) = self.again.front() {
+        if let Some(&(seq, len)) = self.to_retransmit.front() {
             return Some((seq, len, true));
         }
         let len = u64::from(self.payload).min(self.end - self.nxt).min(self.alloc.saturating_sub(self.nxt));
@@ -245,11 +256,11 @@ impl Sender {
     /// The packet to send now; to be called until there is none.
     pub fn poll(&mut self, now: Instant) -> Option<Data> {
         if self.dead {
-            return core::mem::take(&mut self.aborts).then(|| self.last_word());
+            return core::mem::take(&mut self.abort_due).then(|| self.closing());
         }
         let next = self.next();
-        if next.is_none() && !self.opening && !self.ask {
-            return core::mem::take(&mut self.tells).then(|| self.last_word());
+        if next.is_none() && !self.opening && !self.request_due {
+            return core::mem::take(&mut self.close_due).then(|| self.closing());
         }
         let burst = self.config.burst as f64 * f64::from(self.payload + HEADER);
         if now >= self.next_burst {
@@ -266,55 +277,56 @@ impl Sender {
         }
         self.credit -= size;
         if len > 0 {
-            if self.again.pop_front().is_none() {
+            if self.to_retransmit.pop_front().is_none() {
                 self.nxt += u64::from(len);
                 self.max = self.max.max(self.nxt);
             } else {
-                self.repeated.insert(seq, self.sync);
+                self.retransmitted.insert(seq, self.sync);
             }
             self.counters.sent += 1;
             self.counters.repeats += u64::from(repeat);
-            self.since_question += 1;
+            self.since_request += 1;
         }
         let last = self.next().is_none();
-        let asks = self.opening || self.ask || last || self.since_question >= self.every();
-        (self.opening, self.ask) = (false, false);
+        let requests_sync =
+            self.opening || self.request_due || last || self.since_request >= self.request_interval();
+        (self.opening, self.request_due) = (false, false);
         let close = Close {
             wclose: self.finishing && seq + u64::from(len) == self.end,
             rclose: self.peer_finished,
             end: false,
         };
-        Some(Data { seq, len, sync: if asks { self.question(now) } else { 0 }, close })
+        Some(Data { seq, len, sync: if requests_sync { self.request(now) } else { 0 }, close })
     }
 
     /// A packet without data that reports the closing state, without a sync request. It is too short to count in a
     /// burst.
     #[cold]
-    fn last_word(&mut self) -> Data {
+    fn closing(&mut self) -> Data {
         self.over |= self.closed && self.peer_finished;
         let close = Close { wclose: false, rclose: self.peer_finished, end: self.over || self.dead };
         Data { seq: self.nxt, len: 0, sync: 0, close }
     }
 
     /// Packets between two sync requests: four requests per RTT.
-    fn every(&self) -> u64 {
-        let Some(srtt) = self.srtt else { return FIRST_EVERY };
+    fn request_interval(&self) -> u64 {
+        let Some(srtt) = self.srtt else { return FIRST_INTERVAL };
         let window = self.rate * srtt.as_secs_f64() / f64::from(self.payload + HEADER);
         ((window / 4.0) as u64).max(1)
     }
 
-    fn question(&mut self, now: Instant) -> u32 {
+    fn request(&mut self, now: Instant) -> u32 {
         self.sync += 1;
-        self.since_question = 0;
-        self.questions.push_back(Question { sync: self.sync, nxt: self.nxt, at: now });
+        self.since_request = 0;
+        self.requests.push_back(SyncRequest { sync: self.sync, nxt: self.nxt, at: now });
         if self.wait_until == Instant::MAX {
-            self.wait_until = now + self.patience();
+            self.wait_until = now + self.request_timeout();
         }
         self.sync
     }
 
     /// Timeout of a sync request: it doubles after each that was not answered.
-    fn patience(&self) -> Duration {
+    fn request_timeout(&self) -> Duration {
         let usual = self.srtt.map_or(FIRST_WAIT, |rtt| (rtt + rtt / 2).max(LEAST_WAIT));
         usual * (1 << self.tries.min(16))
     }
@@ -337,8 +349,8 @@ impl Sender {
         self.nxt = self.nxt.max(self.una);
         self.alloc = self.alloc.max(r.alloc);
         let mut reached = self.una;
-        while let Some(q) = self.questions.front().copied().filter(|q| q.sync <= r.echo) {
-            self.questions.pop_front();
+        while let Some(q) = self.requests.front().copied().filter(|q| q.sync <= r.echo) {
+            self.requests.pop_front();
             reached = q.nxt;
             if q.sync == r.echo {
                 let sample = now - q.at;
@@ -347,26 +359,25 @@ impl Sender {
             self.tries = 0;
             self.wait_until = Instant::MAX;
         }
-        if self.wait_until == Instant::MAX && !self.questions.is_empty() {
-            self.wait_until = now + self.patience();
+        if self.wait_until == Instant::MAX && !self.requests.is_empty() {
+            self.wait_until = now + self.request_timeout();
         }
         let una = self.una;
-        self.again.retain(|(seq, _)| *seq >= una);
-        self.repeated = self.repeated.split_off(&una);
+        self.to_retransmit.retain(|(seq, _)| *seq >= una);
+        self.retransmitted = self.retransmitted.split_off(&una);
         match self.config.repair {
             Repair::Selective => self.fill(r, reached),
             Repair::GoBackN => {
                 let missing = r.gap || reached > r.rseq;
                 if missing && r.rseq == self.una && r.echo >= self.went_back && self.nxt > self.una {
                     self.nxt = self.una;
-                    // Only answers to later sync requests reflect data sent from now on.
                     self.went_back = self.sync + 1;
                 }
             }
         }
-        // Data is in flight, or the end is not confirmed, and there is no outstanding sync request.
+        // Without an outstanding sync request, data in flight or an end that is not confirmed needs a new one.
         let open = self.una < self.nxt || self.finishing && !self.closed;
-        self.ask |= self.questions.is_empty() && open && self.next().is_none();
+        self.request_due |= self.requests.is_empty() && open && self.next().is_none();
         if self.config.aimd_guard {
             self.guard(now);
         }
@@ -383,7 +394,7 @@ impl Sender {
         self.closed |= rclose && self.finishing && r.rseq == self.end;
         self.peer_finished |= wclose;
         // The peer does not know yet that its end was received, or that this was the end.
-        self.tells |= wclose || self.closed && self.peer_finished && !self.over;
+        self.close_due |= wclose || self.closed && self.peer_finished && !self.over;
     }
 
     /// Lowers the rate after a round trip with many losses, and raises it after one without.
@@ -416,7 +427,7 @@ impl Sender {
             at = at.max(to);
         }
         // A report with the maximum number of ranges says nothing about data beyond them.
-        if r.spans.len() < 80 {
+        if r.spans.len() < MOST_SPANS {
             self.miss(at, reached, r.echo);
         }
     }
@@ -425,9 +436,9 @@ impl Sender {
         let mut at = from;
         while at < to.min(self.max) {
             let len = u64::from(self.payload).min(to - at) as u32;
-            let known = self.repeated.get(&at).is_some_and(|&asked| echo <= asked);
-            if !known && !self.again.iter().any(|(seq, _)| *seq == at) {
-                self.again.push_back((at, len));
+            let known = self.retransmitted.get(&at).is_some_and(|&asked| echo <= asked);
+            if !known && !self.to_retransmit.iter().any(|(seq, _)| *seq == at) {
+                self.to_retransmit.push_back((at, len));
                 self.round.lost += 1;
             }
             at += u64::from(len);

@@ -76,7 +76,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<(usize, Request)>, &'static st
         None if sends_body => return Err("411 Length Required"),
         length => length.unwrap_or(0),
     };
-    let size = r.path.and_then(|p| p.strip_prefix('/')).and_then(number).filter(|n| *n <= LARGEST_BODY);
+    let size = r.path.and_then(path).and_then(number).filter(|n| *n <= LARGEST_BODY);
     let wanted = match (method, size) {
         ("GET", Some(n)) => RequestTarget::Bytes(n, fields.only("range")?.and_then(|r| range(r, n))),
         ("HEAD", Some(n)) => RequestTarget::Bytes(n, None),
@@ -92,6 +92,19 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<(usize, Request)>, &'static st
         head_only: method == "HEAD",
     };
     Ok(Some((n, request)))
+}
+
+/// The path of a request target, without its first slash, in origin form or in absolute form, which clients of a proxy send (RFC 9112
+/// §3.2.1, §3.2.2). The server is the only one at its address, so the authority does not matter.
+fn path(target: &str) -> Option<&str> {
+    if let Some(path) = target.strip_prefix('/') {
+        return Some(path);
+    }
+    let (scheme, rest) = target.split_once("://")?;
+    let (authority, path) = rest.split_once('/')?;
+    let is_valid =
+        scheme.eq_ignore_ascii_case("http") && !authority.is_empty() && !authority.contains(['?', '#']);
+    is_valid.then_some(path)
 }
 
 /// Length of the body, which only a single `Content-Length` of digits may state; `None` without one. An error is the status
@@ -254,6 +267,20 @@ mod tests {
         assert_eq!(status("GET /5 HTTP/1.0"), Ok((0, true)));
         let (_, r) = read(b"GET /+5 HTTP/1.1\r\nHost: a\r\n\r\n").unwrap().unwrap();
         assert_eq!(r.wanted, RequestTarget::Nothing);
+    }
+
+    #[test]
+    fn a_target_has_origin_form_or_absolute_form() {
+        let wanted = |target: &str| {
+            let head = format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n");
+            read(head.as_bytes()).unwrap().unwrap().1.wanted
+        };
+        for target in ["/5", "http://a/5", "HTTP://a:80/5", "http://[fd00::1]/5"] {
+            assert_eq!(wanted(target), RequestTarget::Bytes(5, None), "{target}");
+        }
+        for target in ["5", "a/5", "http://a", "http:///5", "http://a?/5", "https://a/5", "*"] {
+            assert_eq!(wanted(target), RequestTarget::Nothing, "{target}");
+        }
     }
 
     #[test]

@@ -75,7 +75,7 @@ pub enum Traced {
     Began,
     /// The handshake is complete.
     Connected,
-    /// It has sent a segment; `again`: a retransmission.
+    /// It has sent a segment; true: a retransmission.
     Sent(Head, bool),
     /// A segment has arrived.
     Received(Head),

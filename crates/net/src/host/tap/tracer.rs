@@ -6,7 +6,7 @@ use skyhaul_base::Instant;
 use skyhaul_cc::Phase;
 use skyhaul_tcp::{Bytes, Connection, Counters, Flags, Segment};
 
-/// How far a connection is, as the tap knows it.
+/// How far a connection is, as reported to the tap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     Opening,
@@ -22,9 +22,10 @@ pub(in crate::host) struct Tracer {
     metrics: Metrics,
     timeouts: u64,
     recoveries: u64,
+    /// The tap knows of a loss recovery, and not of its end.
     recovers: bool,
     stage: Stage,
-    /// Its reader still exists.
+    /// The reader of the tap still exists.
     pub(in crate::host) read: bool,
 }
 
@@ -78,8 +79,8 @@ impl Tracer {
             () if after.segments_sent > before.segments_sent => Kind::Data,
             () => Kind::Ack,
         };
-        let again = after.retransmissions > before.retransmissions;
-        self.tell(now, Traced::Sent(Head::new(seg, kind), again));
+        let retransmitted = after.retransmissions > before.retransmissions;
+        self.tell(now, Traced::Sent(Head::new(seg, kind), retransmitted));
     }
 
     /// Tells what has changed since it last looked.

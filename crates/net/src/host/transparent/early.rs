@@ -34,7 +34,8 @@ pub type Cookie = [u8; 8];
 
 /// How long cookies of one kind are given out; they are accepted for as long again.
 const PERIOD: Duration = Duration::from_secs(600);
-/// Serial numbers below the highest that are distinguished: those of SYNs that overtake each other.
+/// How many serial numbers, up to the highest, are distinguished. A SYN with a lower one is reset, even if it is only late: SYNs of its
+/// gateway to others count, too.
 const WINDOW: u32 = 1024;
 /// Maximum number of gateways and periods whose serial numbers are remembered. They are never forgotten within their
 /// period: the data of further ones is not taken.
@@ -46,7 +47,7 @@ const MOST_WAITING: usize = 4 << 20;
 #[derive(Debug)]
 struct Serials {
     highest: u32,
-    /// Of the last [`WINDOW`] numbers: bit `n % WINDOW`.
+    /// Which of the last [`WINDOW`] numbers were seen: bit `n % WINDOW` for number n.
     seen: [u64; WINDOW as usize / 64],
 }
 
@@ -208,11 +209,13 @@ impl Host {
         let (Some(gateway), Some(stated)) = (tcp.options.gateway(exid), tcp.options.early(exid)) else {
             return true;
         };
-        let [a, b, c, d, said @ ..] = stated;
+        let [a, b, c, d, token_stated @ ..] = stated;
         let serial = u32::from_be_bytes([a, b, c, d]);
         let client = ends.remote().ip();
         let now = period(now);
-        let made = |p: &u64| token(cookie(&self.config.secret, *p, gateway, client), serial, tcp.seq) == said;
+        let made = |p: &u64| {
+            token(cookie(&self.config.secret, *p, gateway, client), serial, tcp.seq) == token_stated
+        };
         let Some(period) = [Some(now), now.checked_sub(1)].into_iter().flatten().find(made) else {
             self.counts.early_refused += 1;
             return true;

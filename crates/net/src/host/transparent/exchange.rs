@@ -22,7 +22,7 @@ struct Inbox {
 pub struct Exchange(Vec<Mutex<Inbox>>);
 
 impl Exchange {
-    /// Inboxes for so many hosts.
+    /// Inboxes for this many hosts.
     #[must_use]
     pub fn new(hosts: usize) -> Self {
         Self((0..hosts).map(|_| Mutex::default()).collect())
@@ -30,8 +30,8 @@ impl Exchange {
     fn of(&self, host: usize) -> Option<MutexGuard<'_, Inbox>> {
         self.0.get(host).map(|inbox| inbox.lock().unwrap_or_else(PoisonError::into_inner))
     }
-    /// How a host is woken.
-    pub(in crate::host) fn opens(&self, host: usize, waker: Waker) {
+    /// Sets how a host is woken.
+    pub(in crate::host) fn set_waker(&self, host: usize, waker: Waker) {
         if let Some(mut inbox) = self.of(host) {
             inbox.waker = Some(waker);
         }
@@ -44,7 +44,7 @@ impl Exchange {
             return;
         }
         inbox.packets.push(packet.into());
-        // With more in it, it has been woken already.
+        // A host with more packets has been woken already.
         if inbox.packets.len() == 1
             && let Some(waker) = &inbox.waker
         {

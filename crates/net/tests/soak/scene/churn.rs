@@ -15,9 +15,9 @@ const LINKS: &str = "[links.sat]\nrate = \"20 Mbit/s\"\ndelay = \"40 ms\"\nqueue
                      error = { kind = \"per\", p = 0.01 }";
 /// Clients of each kind at a time.
 const EACH: u64 = 2;
-/// How many connections one client lets lie.
+/// Idle connections of one client.
 const IDLE: usize = 100;
-/// Between two things that one client does: other programs want to run, too.
+/// Time between two actions of a client, so that the machine has time for the others.
 const REST: Duration = Duration::from_millis(10);
 
 /// What the host holds at a moment.
@@ -133,7 +133,7 @@ fn growth(samples: &[Sample], run: &Run) -> Vec<Finding> {
             (value(&samples[quarter..2 * quarter]), value(&samples[samples.len() - quarter..]));
         findings.push(Finding::recorded(format!("{name}: second quarter"), early, unit));
         let what = format!("{name}: last quarter");
-        // Seconds are too short to be flat.
+        // The seconds of the short form are too few for a steady state.
         findings.push(if run.long {
             Finding::at_most(what, late, early * factor + more, unit)
         } else {
@@ -203,7 +203,7 @@ fn sends(n: u32, rng: &mut Rng) -> io::Result<()> {
     let mut s = client::connect(bed::at(n, bed::HTTP))?;
     client::put(&mut s, 1 + rng.below(300_000) as usize)
 }
-/// Goes away in the middle, with data unread: the kernel resets.
+/// Closes in the middle, with unread data: the kernel resets the connection.
 fn leaves(n: u32, rng: &mut Rng) -> io::Result<()> {
     let mut s = client::connect(bed::at(n, bed::HTTP))?;
     client::ask(&mut s, 5_000_000, false)?;
@@ -230,9 +230,9 @@ fn idles(n: u32, rng: &mut Rng) -> io::Result<()> {
     std::thread::sleep(Duration::from_millis(rng.below(3000)));
     all.iter_mut().try_for_each(|s| client::fetch(s, 1000, false))
 }
-/// Knocks where nobody listens.
+/// Connects to a port without a listener.
 fn refused(n: u32, _: &mut Rng) -> io::Result<()> {
-    // Resets are rationed: it does not ask for more than there are.
+    // Resets are limited per second: this asks for fewer.
     std::thread::sleep(Duration::from_millis(50));
     match client::connect(bed::at(n, 81)) {
         Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
@@ -241,7 +241,7 @@ fn refused(n: u32, _: &mut Rng) -> io::Result<()> {
     }
 }
 
-/// SYNs that nobody completes, and packets of no sense: some hundreds per second.
+/// SYNs of connections that are never completed, half of them corrupted: about a hundred per second.
 fn strangers(stranger: &Stranger, over: &AtomicBool) {
     let mut rng = Rng::stream(17, "strangers");
     while !over.load(Ordering::Relaxed) {

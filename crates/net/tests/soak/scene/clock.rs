@@ -16,9 +16,10 @@ use std::net::SocketAddr;
 const STEP: Duration = Duration::from_millis(1);
 const DELAY: Duration = Duration::from_millis(20);
 const BYTES: u64 = 3_000_000;
-/// The handshake is complete by then: a connection that is half open for more than a minute is given up, whatever the clock.
+/// The step at which the first jump may come: the handshake is complete by then. A connection that is half open for a minute by its
+/// host's clock is given up.
 const SHAKEN: u64 = 70;
-/// A transfer that is not complete after so long never will be.
+/// Steps after which a transfer that is not complete is given up.
 const LONGEST: u64 = 1_000_000;
 
 /// What happens to a clock, or to a machine.
@@ -35,7 +36,7 @@ struct Side {
     host: Host,
     /// What its clock shows.
     clock: Instant,
-    /// It sleeps for so many steps more; its clock goes on meanwhile or not.
+    /// How many more steps it sleeps, and whether its clock goes on meanwhile.
     asleep: u64,
     ticks: bool,
     arriving: VecDeque<(u64, Vec<u8>)>,

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const LINKS: &str = "[links.sat]\nrate = \"100 Mbit/s\"\ndelay = \"20 ms\"\nqueue = \"1000 packets\"";
-/// SYNs per second: an honest flood that leaves the interface's queue room, since what that drops is not the stack's doing.
+/// SYNs per second: few enough that the interface's queue, which is not the stack's, drops none of them.
 const RATE: f64 = 50_000.0;
 /// Time between two genuine clients.
 const GAP: Duration = Duration::from_millis(50);
@@ -141,7 +141,7 @@ fn attack(stranger: &Stranger, wanted: u32) -> (u32, u64) {
     let (began, mut sent, mut answers) = (Instant::now(), 0, 0);
     while sent < wanted && !stop::requested() {
         let due = (began.elapsed().as_secs_f64() * RATE) as u32;
-        // Late by more than a burst: what was not sent is sent later, not at once.
+        // At most a burst at once, however late the thread is.
         for _ in 0..due.saturating_sub(sent).min(500).min(wanted - sent) {
             // Of 32.0.0.0/3: all of it global unicast.
             let address = 0x2000_0000 + rng.below(0x2000_0000) as u32;

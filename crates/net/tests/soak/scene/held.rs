@@ -1,4 +1,4 @@
-//! Many connections that say nothing most of the time.
+//! Many connections that are idle most of the time.
 
 use super::{Outcome, Run};
 use crate::bed::{self, Server};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// What a connection that is idle may cost the host, bytes: a record, no buffers.
 const EACH: f64 = 8192.0;
-/// Buffers of idle connections are given back after a second.
+/// Idle time in the short form: buffers of idle connections are released after a second.
 const IDLE: Duration = Duration::from_millis(2500);
 
 pub fn play(run: &Run) -> Outcome {

@@ -1,5 +1,5 @@
-//! Two hosts with well-behaved applications, and between them somebody who mutilates packets and repairs their checksums:
-//! whatever arrives, a host stays within its bounds, and serves when it is over.
+//! Two hosts with well-behaved applications, and between them a middlebox that mutates packets and repairs their checksums:
+//! whatever arrives, a host stays within its bounds, and serves clients afterwards.
 
 use super::{Outcome, Run};
 use crate::bed::endpoint;
@@ -19,9 +19,9 @@ use std::rc::Rc;
 const MEMORY: u64 = 16 << 20;
 /// Connections at a time.
 const CLIENTS: usize = 24;
-/// Packets that somebody keeps to send them again later.
+/// Packets that the middlebox keeps, to send them again later.
 const KEPT: usize = 256;
-/// A connection that has got nowhere for so long is given up by its application.
+/// A connection without progress for this long is given up by its application.
 const PATIENCE: Duration = Duration::from_secs(20);
 const STEP: Duration = Duration::from_millis(2);
 
@@ -72,7 +72,7 @@ pub fn play(run: &Run) -> Outcome {
     ])
 }
 
-struct Went {
+struct Observed {
     world: World,
     arrived: u64,
     sent: u64,
@@ -92,7 +92,7 @@ struct Fetch {
     got: u64,
 }
 
-fn fuzz(wanted: u64) -> Went {
+fn fuzz(wanted: u64) -> Observed {
     let mut w = World::new(
         Instant::ZERO + STEP,
         false,
@@ -111,12 +111,12 @@ fn fuzz(wanted: u64) -> Went {
         });
     }
     w.hosts[1].listen(80, endpoint()).expect("a free port");
-    let (evil, mutilated) = (Rc::new(Cell::new(true)), Rc::<Cell<u64>>::default());
+    let (mutates, mutilated) = (Rc::new(Cell::new(true)), Rc::<Cell<u64>>::default());
     for side in 0..2 {
-        let (evil, mutilated) = (evil.clone(), mutilated.clone());
-        let mut somebody = Somebody::new(side as u64);
+        let (mutates, mutilated) = (mutates.clone(), mutilated.clone());
+        let mut mutator = Mutator::new(side as u64);
         w.boxes[side] = Some(Box::new(move |_, p, back| {
-            if evil.get() && somebody.meets(p, back) {
+            if mutates.get() && mutator.mutate(p, back) {
                 mutilated.set(mutilated.get() + 1);
             }
             true
@@ -134,8 +134,8 @@ fn fuzz(wanted: u64) -> Went {
         }
     }
     let (total, sent) = (arrived(&w), w.sent.iter().sum());
-    // It is over: whoever comes now is served.
-    evil.set(false);
+    // From now on packets pass unchanged, and new clients are served.
+    mutates.set(false);
     for c in clients.drain(..) {
         w.hosts[0].abort(w.now, c.id);
         w.hosts[0].release(w.now, c.id);
@@ -161,7 +161,7 @@ fn fuzz(wanted: u64) -> Went {
         w.flush();
         w.step_by(w.now + Duration::from_millis(50));
     }
-    Went { mutilated: mutilated.get(), world: w, arrived: total, sent, whole, after, most, timers }
+    Observed { mutilated: mutilated.get(), world: w, arrived: total, sent, whole, after, most, timers }
 }
 
 /// A step of both applications and of time.
@@ -180,7 +180,7 @@ fn turn(
         let (from, to) = ((ends[0], 0).into(), (ends[1], 80).into());
         let mut e = endpoint();
         if rng.below(4) == 0 {
-            // Whose segments are shorter than their headers.
+            // Segments that are shorter than their headers.
             e.tcp.mss = 1 + rng.below(100) as u32;
         }
         if let Ok(id) = w.hosts[0].connect(now, from, to, &e) {
@@ -216,20 +216,20 @@ fn turn(
     w.step_by(now + STEP);
 }
 
-/// Who mutilates.
-struct Somebody {
+/// The middlebox that mutates packets.
+struct Mutator {
     rng: Rng,
     kept: Vec<Vec<u8>>,
 }
 
 const IP: usize = 20;
 
-impl Somebody {
+impl Mutator {
     fn new(side: u64) -> Self {
         Self { rng: Rng::stream(side, "mutations"), kept: Vec::new() }
     }
-    /// Does something to a packet, or nothing; true if it did. What it adds to `back` goes to the sender.
-    fn meets(&mut self, p: &mut Vec<u8>, back: &mut Vec<Vec<u8>>) -> bool {
+    /// Mutates some packets; true if it has. Packets in `back` go to the sender.
+    fn mutate(&mut self, p: &mut Vec<u8>, back: &mut Vec<Vec<u8>>) -> bool {
         let rng = &mut self.rng;
         let at = rng.below(KEPT as u64) as usize;
         if self.kept.len() < KEPT {

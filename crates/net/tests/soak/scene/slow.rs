@@ -1,4 +1,4 @@
-//! Peers that take their time: who asks for much and reads little of it, and who sends much to an application that reads
+//! Slow peers: readers that ask for much and read little of it, and writers that send much to an application that reads
 //! little of it. All of that waits in the memory of our host, which has a limit.
 
 use super::{Outcome, Run};
@@ -37,7 +37,7 @@ pub fn play(run: &Run) -> Outcome {
     let server = Server::start(&ns, false, |c| c.memory = limit)?;
     let over = AtomicBool::new(false);
     let (whole, others, most, taken) = std::thread::scope(|scope| -> Result<_, String> {
-        // Somebody who is in a hurry, meanwhile.
+        // Meanwhile a client that wants to be served at once.
         let genuine = scope.spawn(|| {
             ns.within(|| {
                 let (mut served, mut failed) = (0u64, 0u64);

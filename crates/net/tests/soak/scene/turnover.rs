@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const CLIENTS: u32 = 6;
-/// What is asked for: the time is over, or so many were served.
+/// Connections per client in the short form; the long form ends after its time alone.
 const MOST: u64 = 200;
 
 pub fn play(run: &Run) -> Outcome {
