@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// The program without pictures, with a cache of its own.
+/// The program with a cache in the folder, and with an empty PATH, so that nothing renders figures.
 fn skyhaul(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_skyhaul"));
     command.args(args).current_dir(folder).env("PATH", "").env("SKYHAUL_CACHE", folder.join("the-cache"));
@@ -27,11 +27,11 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("UTF-8")
 }
 
-/// Status 0 and nothing on standard error but warnings of what a scenario says.
+/// Runs a command that ends with status 0 and writes nothing but warnings about scenarios on standard error.
 fn good(folder: &Path, args: &[&str]) -> String {
     let out = run(folder, args);
-    let said = text(&out.stderr);
-    let other: Vec<&str> = said.lines().filter(|l| !l.starts_with("skyhaul: warning: ")).collect();
+    let stderr = text(&out.stderr);
+    let other: Vec<&str> = stderr.lines().filter(|l| !l.starts_with("skyhaul: warning: ")).collect();
     assert_eq!((out.status.code(), other), (Some(0), Vec::new()), "{args:?}");
     text(&out.stdout)
 }
@@ -267,10 +267,10 @@ fn run_warns_as_check_does() {
     let here = folder("warns");
     with(&here, "64 segments", "8 segments");
     let out = run(&here, &["run", "geo.toml"]);
-    let said = text(&out.stderr);
-    assert!(said.contains("skyhaul: warning: flows.bulk.rwnd: "), "{said}");
+    let stderr = text(&out.stderr);
+    assert!(stderr.contains("skyhaul: warning: flows.bulk.rwnd: "), "{stderr}");
     let check = good(&here, &["check", "geo.toml"]);
-    let message = said.lines().next().and_then(|l| l.rsplit_once(": ")).expect("a warning").1;
+    let message = stderr.lines().next().and_then(|l| l.rsplit_once(": ")).expect("a warning").1;
     assert!(check.contains(message), "{message} is not in {check}");
 }
 
@@ -322,13 +322,13 @@ fn an_event_after_the_end_is_a_warning() {
     let event = "[[event]]\nat = \"60 s\"\nset = { \"links.sat.up\" = false }\n";
     fs::write(here.join("geo.toml"), format!("{GEO}{event}")).unwrap();
     let out = run(&here, &["run", "geo.toml"]);
-    let said = text(&out.stderr);
-    assert_eq!(out.status.code(), Some(0), "{said}");
+    let stderr = text(&out.stderr);
+    assert_eq!(out.status.code(), Some(0), "{stderr}");
     assert!(
-        said.contains(
+        stderr.contains(
             "event: the change comes after the end of the run and never takes effect; it is at 60 s"
         ),
-        "{said}"
+        "{stderr}"
     );
 }
 
@@ -337,7 +337,13 @@ fn what_a_file_says_does_not_steer_the_terminal() {
     let here = folder("terminal");
     with(&here, "title = \"Small\"", "title = \"\\u001b[2JSmall\"");
     let out = good(&here, &["run", "geo.toml", "--set", "duration='2 s'"]);
-    assert!(!out.contains('\u{1b}') && out.contains("\\u{1b}[2JSmall"), "{out}");
+    assert!(!out.contains('\u{1b}') && out.contains("\\u001b[2JSmall"), "{out}");
+    // In JSON the title keeps its value.
+    with(&here, "title = \"Small\"", "title = \"\\u007f\\u009b2JSmall\"");
+    let out = good(&here, &["run", "geo.toml", "--set", "duration='2 s'", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(json["title"], "\u{7f}\u{9b}2JSmall");
+    assert!(!out.contains('\u{9b}'), "{out}");
 }
 
 #[test]
@@ -556,7 +562,7 @@ fn wrong_studies_are_refused_before_anything_runs() {
 fn cells_that_fail_do_not_stop_the_others_and_are_a_status() {
     let here = folder("failing-cells");
     fs::write(here.join("geo.toml"), GEO).expect("writable");
-    // A path that takes no time at all cannot be simulated, which shows when the cell runs.
+    // A path without delay and with an unlimited rate cannot be simulated, which shows when the cell runs.
     let nothing = "set = { \"links.sat.rate\" = \"unlimited\", \"links.sat.delay\" = \"0 s\", \"links.sat.queue\" = \"50 packets\" }";
     study(
         &here,
@@ -564,20 +570,20 @@ fn cells_that_fail_do_not_stop_the_others_and_are_a_status() {
         &format!("values = [\"sack\", {{ value = \"peach\", {nothing} }}]"),
     );
     let out = run(&here, &["study", "report", "small.toml", "--out", "out"]);
-    let (told, said) = (text(&out.stdout), text(&out.stderr));
-    assert_eq!(out.status.code(), Some(2), "{said}");
-    let last = said.lines().last().expect("a line");
-    assert!(last.starts_with("skyhaul: 3 of 6 cells failed; the first, cc = peach (seed 1)"), "{said}");
-    assert!(last.contains("neither delay nor rate"), "{said}");
+    let (stdout, stderr) = (text(&out.stdout), text(&out.stderr));
+    assert_eq!(out.status.code(), Some(2), "{stderr}");
+    let last = stderr.lines().last().expect("a line");
+    assert!(last.starts_with("skyhaul: 3 of 6 cells failed; the first, cc = peach (seed 1)"), "{stderr}");
+    assert!(last.contains("neither delay nor rate"), "{stderr}");
     assert!(
-        told.contains("✗ failed: cc = peach (seed 1)") && told.contains("could not be evaluated"),
-        "{told}"
+        stdout.contains("✗ failed: cc = peach (seed 1)") && stdout.contains("could not be evaluated"),
+        "{stdout}"
     );
     let page = fs::read_to_string(here.join("out/report.html")).expect("a page all the same");
     assert!(page.contains("3 of 6 cells failed"));
 }
 
-/// A path whose links have no rate is not estimated: what is on it shows during the run.
+/// A path with an unlimited rate, whose memory is not estimated before the run.
 const VAST: &str = r#"schema = 1
 duration = "5 s"
 max-memory = "1 MB"
@@ -596,16 +602,16 @@ fn a_run_that_uses_up_its_memory_ends_with_what_was_reached() {
     fs::write(here.join("vast.toml"), VAST).expect("writable");
     for args in [&["run", "vast.toml", "--out", "out"][..], &["run", "vast.toml", "--json"]] {
         let out = run(&here, args);
-        let (told, said) = (text(&out.stdout), text(&out.stderr));
-        assert_eq!(out.status.code(), Some(1), "{said}");
-        let line = said.lines().find(|l| l.contains("max-memory")).expect("a line");
+        let (stdout, stderr) = (text(&out.stdout), text(&out.stderr));
+        assert_eq!(out.status.code(), Some(1), "{stderr}");
+        let line = stderr.lines().find(|l| l.contains("max-memory")).expect("a line");
         assert!(
             line.starts_with("skyhaul: max-memory: the run ended at 0.")
                 && line.contains(" MB of memory, more than the 1 MB that")
                 && line.ends_with("larger max-memory"),
             "{line}"
         );
-        assert!(told.contains("max-memory: the run ended at 0.") && told.contains("bulk"), "{told}");
+        assert!(stdout.contains("max-memory: the run ended at 0.") && stdout.contains("bulk"), "{stdout}");
     }
     let summary = fs::read_to_string(here.join("out/summary.json")).expect("nothing is lost");
     assert!(
@@ -620,12 +626,12 @@ fn a_run_that_uses_up_its_memory_ends_with_what_was_reached() {
     fs::write(here.join("geo.toml"), GEO).expect("writable");
     fs::write(here.join("small.toml"), study).expect("writable");
     let out = run(&here, &["study", "report", "small.toml", "--out", "study"]);
-    let said = text(&out.stderr);
-    assert_eq!(out.status.code(), Some(2), "{said}");
-    let last = said.lines().last().expect("a line");
+    let stderr = text(&out.stderr);
+    assert_eq!(out.status.code(), Some(2), "{stderr}");
+    let last = stderr.lines().last().expect("a line");
     assert!(
         last.starts_with("skyhaul: 3 of 6 cells failed") && last.contains("max-memory: the run ended at"),
-        "{said}"
+        "{stderr}"
     );
 }
 
@@ -833,10 +839,10 @@ fn a_gateway_says_what_it_would_do() {
     let folder = folder("gateway");
     let file = "[terrestrial]\ninterface = \"no-such-lan\"\n[satellite]\ninterface = \"no-such-sat\"\nrate = \"10 Mbit/s\"\n";
     fs::write(folder.join("g.toml"), file).expect("writes");
-    let said = good(&folder, &["gateway", "check", "g.toml"]);
+    let summary = good(&folder, &["gateway", "check", "g.toml"]);
     for part in ["table inet skyhaul_gateway", "paced to 10 Mbit/s", "cubic", "new connections are forwarded"]
     {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(summary.contains(part), "{part}: {summary}");
     }
     let rules = good(&folder, &["gateway", "rules", "g.toml"]);
     assert!(
@@ -849,6 +855,14 @@ fn a_gateway_says_what_it_would_do() {
         &["there is no interface \"no-such-lan\""],
     );
     bad(&folder, &["gateway", "status", "--runtime", "run"], &["no gateway called \"gateway\" runs"]);
+    assert!(good(&folder, &["gateway", "clean", "--help"]).contains("[default: gateway]"));
+    // With several gateways a capture needs a name; without one it leaves no empty file.
+    fs::create_dir_all(folder.join("two")).expect("a folder");
+    let locks = ["a", "b"].map(|name| fs::File::create(folder.join(format!("two/{name}.lock"))).expect("a file"));
+    locks.iter().for_each(|lock| lock.lock().expect("locks"));
+    let capture = ["gateway", "capture", "--pcap", "a.pcapng", "--runtime", "two"];
+    bad(&folder, &capture, &["several gateways run: name one of a, b"]);
+    assert!(!folder.join("a.pcapng").exists());
     bad(&folder, &["gateway", "stop", "other", "--runtime", "run"], &["no gateway called \"other\" runs"]);
     bad(&folder, &["gateway", "check", "missing.toml"], &["missing.toml: cannot read it"]);
     bad(&folder, &["gateway", "check", "/dev/zero"], &["it is no configuration"]);

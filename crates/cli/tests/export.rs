@@ -218,7 +218,7 @@ fn qlog_files_tell_every_packet_and_its_fate() {
     }
 }
 
-/// What was replayed is what comes out again, and a change of the rate shows.
+/// A replayed trace is exported unchanged, and the trace of another link shows the changes of its rate.
 #[test]
 fn mahimahi_traces_hold_what_a_link_could_send() {
     let folder = folder("export-mahimahi");

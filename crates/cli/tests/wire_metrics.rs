@@ -21,8 +21,8 @@ struct Running {
     ns: Namespace,
     child: Child,
     at: String,
-    /// It stays open: the command may have more to say.
-    said: BufReader<ChildStderr>,
+    /// Standard error, kept open for later messages.
+    stderr: BufReader<ChildStderr>,
 }
 
 impl Running {
@@ -31,11 +31,11 @@ impl Running {
         c.arg("wire").args(args).args(["--metrics", "127.0.0.1:0"]);
         c.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = ns.within(|| c.spawn()).expect("enters").expect("starts");
-        let mut said = BufReader::new(child.stderr.take().expect("piped"));
+        let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
         let mut line = String::new();
-        said.read_line(&mut line).expect("says where");
+        stderr.read_line(&mut line).expect("says where");
         let at = line.trim().strip_prefix("metrics at http://").and_then(|l| l.strip_suffix("/metrics"));
-        Self { ns: ns.clone(), child, at: at.unwrap_or_else(|| panic!("{line}")).to_owned(), said }
+        Self { ns: ns.clone(), child, at: at.unwrap_or_else(|| panic!("{line}")).to_owned(), stderr }
     }
     fn connect(&self, to: &str) -> TcpStream {
         self.ns.within(|| TcpStream::connect(to)).expect("enters").expect("connects")
@@ -72,7 +72,7 @@ impl Running {
         let mut out = String::new();
         self.child.stdout.take().expect("piped").read_to_string(&mut out).expect("text");
         let mut errors = String::new();
-        self.said.read_to_string(&mut errors).expect("text");
+        self.stderr.read_to_string(&mut errors).expect("text");
         let stopped = "skyhaul: stopped early\n";
         assert!(errors.is_empty() || errors == stopped, "{errors}");
         (self.child.wait().expect("ends").code(), out)

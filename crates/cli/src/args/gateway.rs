@@ -126,8 +126,11 @@ pub(crate) struct GatewayCaptureArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct GatewayCleanArgs {
+    /// The gateway's name, as its file gives it.
+    #[arg(value_name = "NAME", default_value = "gateway")]
+    pub(crate) name: String,
     #[command(flatten)]
-    pub(crate) of: GatewayNameArgs,
+    pub(crate) runtime: GatewayRuntime,
     /// Leave what a gateway with `on-failure = "block"` has left behind, so that connections stay blocked.
     #[arg(long)]
     pub(crate) keep_block: bool,
@@ -188,5 +191,5 @@ pub(crate) struct GatewayEvidenceArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct GatewayKeeperArgs {
-    pub(crate) words: Vec<String>,
+    pub(crate) arguments: Vec<String>,
 }

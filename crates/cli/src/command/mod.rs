@@ -38,7 +38,7 @@ use crate::stop::Stop;
 use skyhaul_study::figure::FigureRenderer;
 use std::ffi::OsString;
 
-/// `again` is the command line that starts the program again.
+/// Runs a command; `again` is the command line that starts the program again.
 pub(crate) fn run(
     command: &Command,
     renderer: Option<&dyn FigureRenderer>,
