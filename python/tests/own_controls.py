@@ -14,7 +14,7 @@ class Reno(sh.Control):
 
 
 class Written(sh.Control):
-    """The same with every event written out, without what the base class does."""
+    """The same growth and halving with every event written out, without the base class."""
 
     def on_start(self, start):
         if start.kind == "established":
@@ -77,7 +77,7 @@ class Gentle(sh.Control):
 
 
 class Fragile(sh.Control):
-    """Falls over on the hundredth acknowledgement."""
+    """Raises an exception on the hundredth acknowledgement."""
 
     def __init__(self, when=100):
         self.left = when

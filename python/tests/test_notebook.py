@@ -1,4 +1,4 @@
-"""The notebook runs from top to bottom, and its figure is seen in what shows it."""
+"""The notebook runs from top to bottom, and the programs that show it show its figure."""
 
 import base64
 import contextlib
