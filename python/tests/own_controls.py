@@ -35,7 +35,7 @@ class Written(sh.Control):
             self.cwnd += min(ack.acked, self.cwnd) / self.cwnd
 
     def _half(self):
-        # What selective acknowledgements report still counts as in flight: no reason for a larger window.
+        # FlightSize includes selectively acknowledged data: a reduction must not enlarge the window.
         repairing = self.phase != "loss" and not self.after_timeout and self.pipe < self.in_flight
         most = self.cwnd if repairing else float("inf")
         return max(min(self.in_flight * 0.5, most), 2.0)

@@ -110,7 +110,7 @@ def test_an_exception_of_the_observer_ends_the_search(tmp_path):
 
     with pytest.raises(RuntimeError, match="enough"):
         sh.attack("newreno", "collapse", 2000, bounds=BOUNDS, out=tmp_path / "out", progress=stop)
-    # What is not found yet is found by the next call.
+    # The next call continues the search.
     found = sh.attack("newreno", "collapse", 16, bounds=BOUNDS, out=tmp_path / "out")
     assert found.summary["cases"] == 16
 

@@ -36,7 +36,7 @@ def built_in(cc, seed=3, **changes):
     return sh.run("preset:peach-geo", set={**PATH, "flows.bulk.cc": cc, **changes}, seed=seed, digest=True)
 
 
-# What it does
+# Behaviour
 
 
 @pytest.mark.parametrize("cls", [sh.Control, Reno, Written])
@@ -173,7 +173,7 @@ def test_events_come_with_their_facts():
     assert facts["again"] == r.summary["flows"][0]["retransmissions"]
     assert {"cwnd"} <= facts["blocked"]
     assert {"ack"} <= facts["clock"]
-    # Events that are asked for change nothing.
+    # Handlers that only record change nothing.
     assert digest(r) == digest(built_in("sack", **{"flows.bulk.count": 1}))
 
 
@@ -252,7 +252,7 @@ def test_low_priority_is_marked():
     assert digest(polite) != digest(built_in("sack", **crowd))
 
 
-# It is deterministic
+# Determinism
 
 
 def test_random_numbers_belong_to_seed_and_flow():
@@ -275,7 +275,7 @@ def test_random_numbers_belong_to_seed_and_flow():
         run(TooEarly)
 
 
-# It fails
+# Failures
 
 
 def test_an_exception_ends_the_run_and_is_the_cause():
@@ -464,7 +464,7 @@ def test_a_public_method_that_nothing_calls_is_a_warning():
     assert len(caught) == 1
 
 
-# What a control returns is what happens
+# Effects of returned values
 
 
 class Delay(sh.Control):

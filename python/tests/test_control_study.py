@@ -50,7 +50,7 @@ def test_studies_take_them_beside_built_in_ones_on_any_number_of_threads():
     one = study().run(jobs=1)
     assert one.cells["cc"] == ["sack"] * 3 + ["user:mine"] * 3 + ["0.8"] * 3
     goodput = one.cells["goodput"]
-    # The options' defaults make it SACK on another initial window: the same numbers on each seed.
+    # With its default options it behaves as SACK: the same numbers on each seed.
     assert goodput[:3] == goodput[3:6] != goodput[6:]
     assert one.failed == []
     assert "failed" not in one.cells.column_names

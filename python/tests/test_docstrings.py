@@ -80,7 +80,7 @@ def test_docstrings_are_sentences():
     texts |= {name: text or "" for name, text in fields()}
     for name, text in texts.items():
         assert not re.search(r"\b([a-z]+) \1\b", text), name
-        # British spelling is not the one of the keys and pages.
+        # Keys and pages spell this word with z.
         assert not re.search(r"[Uu]tilis", text), name
 
 

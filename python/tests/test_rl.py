@@ -74,7 +74,7 @@ def test_observation_and_reward_are_what_is_documented():
     for row, reward in zip(observations[1:], rewards, strict=True):
         goodput, delay, loss, *_ = (float(x) for x in row)
         assert reward == pytest.approx(goodput - 0.5 * delay - 2.0 * loss)
-    # No more than the rate is delivered over the whole, and the queue fills.
+    # On average, goodput is below the rate.
     assert 0.1 < observations[:, 0].mean() < 1.0
     # 50 packets of 1000 bytes wait at most; the RTT without them is twice 275 ms and one packet.
     assert 0 < observations[:, 1].max() <= 50 * 8000 / 2e6 / (0.55 + 8000 / 2e6)

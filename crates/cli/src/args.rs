@@ -489,7 +489,8 @@ pub(crate) struct BatchArgs {
     /// with the suffix -quick in the quick profile.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Exit with status 1 unless all claims hold (evaluate: all requirements are met), 2 if a claim could not be evaluated.
+    /// Exit with status 1 if a claim differs or is undecided, 2 if one could not be evaluated; with evaluate 1 if a requirement
+    /// is not met, undecided or failed.
     #[arg(long)]
     pub(crate) check: bool,
     /// Print JSON.

@@ -1,9 +1,9 @@
 //! The `skyhaul` command: arguments, output and exit status. Its work is done in `skyhaul-lab`, and for real packets
 //! in `skyhaul-net`. The binary of `cargo install` and the entry point of the Python package call the same [`run`].
 //!
-//! Exit status: 0 success; 1 a claim does not hold, or results differ; 2 wrong input, output that cannot be written,
-//! or a claim that could not be evaluated, with one line on standard error; 130 stopped with Ctrl-C, 143 with
-//! SIGTERM.
+//! Exit status: 0 success; 1 a claim does not hold, results differ, a run ended early, or a check found a problem; 2 wrong
+//! input, output that cannot be written, or a claim that could not be evaluated, with one line on standard error; 130
+//! stopped with Ctrl-C, 143 with SIGTERM. `emulate` passes on the status of its program.
 #![forbid(unsafe_code)]
 
 mod args;

@@ -61,7 +61,7 @@ fn remove(value: &mut Value, key: &str) {
     assert!(value.as_object_mut().and_then(|o| o.remove(key)).is_some(), "{key}");
 }
 
-/// Status 2, nothing on standard output, one line with all words.
+/// Checks that a command ends with status 2, prints nothing, and writes one line with all words on standard error.
 fn refused(here: &Path, args: &[&str], words: &[&str]) {
     let (status, stdout, stderr) = run(here, args);
     assert_eq!((status, stdout.as_str(), stderr.lines().count()), (Some(2), "", 1), "{args:?}: {stderr}");
@@ -110,7 +110,7 @@ fn a_missing_key_is_named_with_its_file_and_what_belongs_there() {
             );
         },
     );
-    // Of runs with several combinations.
+    // The results of a run with several combinations.
     let compare = ["compare", "r", "r"];
     assert_eq!(run(&here, &compare).0, Some(0), "sound as they are");
     with(
@@ -163,7 +163,7 @@ fn a_table_that_was_cut_is_named() {
     let here = results("tables");
     let table = here.join("b/cells.parquet");
     let whole = fs::read(&table).expect("a table");
-    // Nothing, a beginning, all but the last byte, and a sound end after a broken middle.
+    // An empty file, a beginning, all but the last byte, and an intact end after a damaged middle.
     let mut middle = whole.clone();
     middle[4..40].fill(0xff);
     for broken in [&whole[..0], &whole[..40], &whole[..whole.len() / 2], &whole[..whole.len() - 1], &middle] {

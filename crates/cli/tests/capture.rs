@@ -43,7 +43,7 @@ struct Record {
     /// Bytes of payload.
     len: u32,
     forward: bool,
-    /// Of the sender.
+    /// Port of the sender.
     port: u16,
     dscp: u8,
     comment: String,
@@ -144,7 +144,7 @@ fn the_senders_view_counts_as_the_run_does() {
         let probes = records.iter().filter(|r| r.forward && r.dscp == 1).count() as u64;
         assert_eq!((data, probes), (sum(&run, "segments_sent"), sum(&run, "probes_sent")), "{cc}");
         assert_eq!(probes > 0, cc == "peach");
-        // Every loss of the forward direction is the comment of the packet that was lost.
+        // Every loss in the forward direction is a comment at the packet that was lost.
         let link = &run["links"][0];
         for cause in ["error", "full", "pushed-out", "link-down"] {
             let lost: u64 = ["data", "probe", "ack"]

@@ -36,7 +36,7 @@ fn good(folder: &Path, args: &[&str]) -> String {
     text(&out.stdout)
 }
 
-/// Status 2, nothing on standard output, one line on standard error that contains all of `words`.
+/// Runs a command that ends with status 2, prints nothing, and writes one line with all of `words` on standard error.
 fn bad(folder: &Path, args: &[&str], words: &[&str]) {
     let out = run(folder, args);
     let line = text(&out.stderr);
@@ -88,7 +88,7 @@ x = "cc"
 y = "goodput"
 "#;
 
-/// The scenario with `from` replaced.
+/// Writes the scenario with `from` replaced by `to`.
 fn with(folder: &Path, from: &str, to: &str) {
     assert!(GEO.contains(from), "{from} is in the scenario");
     fs::write(folder.join("geo.toml"), GEO.replacen(from, to, 1)).expect("writable");
@@ -161,7 +161,7 @@ fn a_sweep_is_a_table_of_means_and_continues_from_its_cache() {
     let column =
         |name: &str| rows[0].iter().position(|c| *c == name).unwrap_or_else(|| panic!("{name}: {csv}"));
     assert_eq!((rows.len(), cells()), (1 + 8, first));
-    // What a run by hand gives.
+    // A single run gives the same.
     let by_hand =
         ["run", "geo.toml", "--set", "flows.bulk.cc=peach", "--set", "links.sat.error.p=1e-2", "--set"];
     let by_hand = good(&here, &[&by_hand[..], &["flows.bulk.count=1", "--seed", "2", "--json"]].concat());
@@ -176,7 +176,7 @@ fn a_sweep_is_a_table_of_means_and_continues_from_its_cache() {
         rows[1..].iter().all(|row| row[column("late")].parse::<f64>().expect("a number") > 0.275),
         "{csv}"
     );
-    // A results directory of a study.
+    // `--out` writes the results directory of a study.
     let out = run(&here, &[&args[..], &["--out", "results/sweep"]].concat());
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     assert!(
@@ -255,7 +255,7 @@ fn results_are_a_directory_that_runs_again_to_the_same() {
     let again = good(&here, &["run", "results/geo/scenario.resolved.toml", "--digest", "--json"]);
     let again: serde_json::Value = serde_json::from_str(&again).unwrap();
     assert_eq!(first, again);
-    // Over older results, but over nothing else.
+    // Older results are replaced, other files are not.
     good(&here, &["run", "geo.toml", "--out", "results/geo"]);
     good(&here, &["run", "geo.toml", "--set", "flows.bulk.cc=sack,peach", "--out", "results/both"]);
     assert!(here.join("results/both/002-flows.bulk.cc=peach/flows.parquet").is_file());
@@ -410,7 +410,7 @@ fn every_command_has_help_with_an_example() {
     let here = folder("help");
     let help = good(&here, &["--help"]);
     assert!(help.contains("skyhaul demo"));
-    // In the order in which one meets them.
+    // Commands are listed in the order in which a user meets them.
     let order =
         ["check", "run", "compare", "sweep", "study", "reproduce", "gateway", "schema", "completions"];
     let places = order.map(|c| help.find(&format!("\n  {c} ")).unwrap_or_else(|| panic!("{c}: {help}")));
@@ -518,7 +518,7 @@ fn the_readings_of_a_study_are_fitted() {
     let file: serde_json::Value =
         serde_json::from_slice(&fs::read(here.join("r/fit.json")).expect("the file")).expect("JSON");
     assert_eq!(json, file, "the same again, out of the cache");
-    // Its cells are those of the study.
+    // The folder is a results directory; `--max-cells` limits the search.
     assert!(here.join("r/manifest.json").is_file());
     let one = good(&here, &["study", "fit", "small.toml", "--seeds", "1", "--max-cells", "2"]);
     assert!(one.contains("the budget is used up") && one.contains("2 cells of at most 2, seeds 1."), "{one}");
@@ -539,12 +539,12 @@ fn wrong_studies_are_refused_before_anything_runs() {
     check("goodput_segments", "godput", &["small.toml", "metric[0].from", "godput"]);
     check("left = { cc = \"peach\" }", "left = { cc = \"peech\" }", &["small.toml", "peech"]);
     check("title", "titel", &["small.toml:2", "titel"]);
-    // A metric that nobody measures, wherever it is named.
+    // A metric that does not exist, wherever it is named.
     let unknown = ["there is no metric `godput`", "accepted: goodput"];
     let claim = "metric = \"goodput\", left";
     check(claim, "metric = \"godput\", left", &[&["small.toml:", "claim[0].check"], &unknown[..]].concat());
     check("y = \"goodput\"", "y = \"godput\"", &[&["small.toml:", "figure[0].y"], &unknown[..]].concat());
-    // `check` says so too with status 2, as for a claim that cannot be evaluated: no such cell.
+    // `check` has status 2 as well, also for a claim about a value that the axis does not have.
     bad(&here, &["study", "check", "small.toml"], &unknown);
     study(&here, "left = { cc = \"peach\" }", "left = { cc = \"reno\" }");
     bad(
@@ -618,10 +618,10 @@ fn a_run_that_uses_up_its_memory_ends_with_what_was_reached() {
         summary.contains("\"ended_early\": \"max-memory: ") && summary.contains("\"duration_s\": 0."),
         "{summary}"
     );
-    // With more it runs to its end.
+    // With more memory it runs to its end.
     let all = run(&here, &["run", "vast.toml", "--json", "--set", "max-memory=4 GB"]);
     assert!(all.status.success() && !text(&all.stdout).contains("ended_early"));
-    // Of a study, only this cell has no result.
+    // In a study, only the cells that use up their memory have no result.
     let study = STUDY.replace("values = [\"sack\", \"peach\"]", "values = [\"sack\", { value = \"peach\", set = { max-memory = \"20 kB\", \"flows.bulk.rwnd\" = \"2000 segments\", \"links.sat.rate\" = \"unlimited\", \"links.sat.queue\" = \"50 packets\", \"links.sat.error\" = \"none\", duration = \"60 s\" } }]");
     fs::write(here.join("geo.toml"), GEO).expect("writable");
     fs::write(here.join("small.toml"), study).expect("writable");
@@ -774,7 +774,7 @@ fn a_dash_is_the_standard_input() {
         let out = fed(&folder, &["run", "-", "--json"], input);
         assert_eq!((out.status.code(), text(&out.stdout)), (Some(0), by_file.clone()));
     }
-    // Read once, for all combinations.
+    // Standard input is read once for all combinations.
     let out = fed(&folder, &["check", "-", "--set", "seed=1,2"], GEO);
     assert_eq!(text(&out.stdout).matches("── seed=").count(), 2);
     let study = "schema = 1\ntitle = \"Piped\"\nscenario = \"base.toml\"\nseeds = { first = 1, count = 2 }\n\

@@ -1,5 +1,5 @@
 //! `doctor` and `emulate` as users meet them, with a real kernel. Each test has a network namespace of its own; where
-//! none is granted it says so and does nothing.
+//! the kernel grants none, a test reports that and is skipped.
 #![cfg(target_os = "linux")]
 
 mod prometheus;
@@ -201,7 +201,7 @@ fn wrong_input_is_refused_in_one_line() {
 fn without_privileges_it_says_what_to_do() {
     let Some(ns) = space() else { return };
     let path = scenario("privileges");
-    // Where the program lies may be closed to others: only the capabilities go.
+    // Another user might not reach the program: only the capabilities are dropped.
     let mut c = Command::new("setpriv");
     c.args([
         "--bounding-set=-all",
@@ -231,7 +231,7 @@ fn interfaces_carry_and_metrics_tell() {
     stderr.read_line(&mut line).expect("says where");
     let address = line.trim().strip_prefix("metrics at http://").and_then(|l| l.strip_suffix("/metrics"));
     let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
-    // Until the first counts are there the page is empty.
+    // The page is empty until the first counts.
     let page = || {
         let mut s = ns.within(|| std::net::TcpStream::connect(&address)).expect("enters").expect("listens");
         s.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").expect("writes");
@@ -292,7 +292,7 @@ fn a_program_that_does_not_start_has_no_report() {
 #[test]
 fn without_ipv6_the_path_carries_ipv4() {
     let Some(ns) = space() else { return };
-    // As Docker does it.
+    // Docker disables IPv6 in this way.
     ns.sysctl("net/ipv6/conf/all/disable_ipv6", "1").expect("sets");
     let path = scenario("ipv4");
     let path = path.to_str().expect("UTF-8");
@@ -305,7 +305,7 @@ fn without_ipv6_the_path_carries_ipv4() {
     assert!(first.starts_with("warning: IPv6 is off (") && first.contains("IPv4 alone"), "{stderr}");
     let found = text(&within(&ns, skyhaul(&["doctor"])).stdout);
     assert!(found.contains("ipv6") && found.contains("go on with IPv4 alone"), "{found}");
-    // What really lacks privileges still says so.
+    // Missing privileges are still reported as such.
     let Ok(true) = Command::new("setpriv").arg("--version").status().map(|s| s.success()) else { return };
     let mut command = Command::new("setpriv");
     command.args([

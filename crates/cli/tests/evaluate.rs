@@ -151,7 +151,7 @@ fn a_control_that_never_yields_is_found_and_a_standard_one_is_not() {
         "2 verdicts on requirements and 1 of 1 cases",
     ];
     assert!(words.iter().all(|w| out.contains(w)), "{out}");
-    // One reading, that of all studies without others, needs no name.
+    // A study without other readings does not name its only one.
     assert!(out.contains("own = candidate") && !out.contains("as printed"), "{out}");
 }
 

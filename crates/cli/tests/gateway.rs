@@ -64,7 +64,7 @@ impl Router {
         assert!(out.status.success(), "{args:?}: {stderr}");
         String::from_utf8_lossy(&out.stdout).into_owned() + &stderr
     }
-    /// Status 2, and one line with this part.
+    /// Runs a command that ends with status 2 and one line that contains `part`.
     fn bad(&self, args: &[&str], part: &str) {
         let out = self.run(args);
         let stderr = String::from_utf8_lossy(&out.stderr).into_owned();
@@ -187,7 +187,7 @@ fn captures_are_new_files_for_their_owner_alone() {
         let found = fs::metadata(router.folder.join(name)).expect("is there");
         assert_eq!((found.permissions().mode() & 0o777, found.len() > 0), (0o600, true), "{name}");
     }
-    // What is there stays, and no other file is made beside it.
+    // An existing file is kept, and no other file is created.
     let before = fs::read(router.folder.join("a.sqlog")).expect("is there");
     router.bad(
         &["capture", "--pcap", "b.pcapng", "--qlog", "a.sqlog"],
@@ -195,7 +195,7 @@ fn captures_are_new_files_for_their_owner_alone() {
     );
     assert_eq!(fs::read(router.folder.join("a.sqlog")).expect("is there"), before);
     assert!(!router.folder.join("b.pcapng").exists());
-    // Ctrl-C ends it in order; the end of the gateway does, too.
+    // Ctrl-C and the end of the gateway both end a capture in order.
     for ends in ["ended by you", "the gateway has ended"] {
         let file = if ends == "ended by you" { "c.pcapng" } else { "d.pcapng" };
         let mut command = router.command(&["capture", "--pcap", file, "--runtime", "run"]);
@@ -299,7 +299,7 @@ fn notes_that_nobody_reads_stop_no_gateway() {
     let mut child = router.start(&mut command);
     drop(command);
     router.ready();
-    // Each of these is worth a note.
+    // Each flush makes a note.
     for n in 1..4 {
         let flush = || Command::new("nft").args(["flush", "ruleset"]).status().is_ok_and(|s| s.success());
         assert!(router.space.within(flush).expect("enters"));
@@ -364,7 +364,7 @@ fn the_status_has_an_exit_status() {
     );
     nft(remedy.strip_prefix("nft ").expect("a command"));
     becomes(0, "splits new connections");
-    // The kernel reports what happens to interfaces: all that tell the state name the cause.
+    // The kernel reports changes of interfaces: the status and the doctor name the cause.
     let ip = |line: &str| {
         let run = || Command::new("ip").args(line.split(' ')).status().is_ok_and(|s| s.success());
         assert!(router.space.within(run).expect("enters"), "{line}");

@@ -1,5 +1,5 @@
-//! The server of iperf3's protocol: both ways at once, and datagrams. A client of the test's own speaks the protocol; where
-//! iperf3 itself is installed it is tried, too.
+//! The server of iperf3's protocol: both directions at once, and datagrams. The tests have a client of their own; where iperf3
+//! is installed, it is a client, too.
 #![cfg(target_os = "linux")]
 
 use serde_json::{Value, json};
@@ -164,7 +164,7 @@ fn datagrams_that_do_not_come_are_counted() {
             }
             s.send(&data).expect("sent");
         }
-        // One that a stranger sends counts for nobody.
+        // A datagram from another socket is not counted.
         let stranger = ns.within(|| UdpSocket::bind("10.84.0.1:0")).expect("enters").expect("binds");
         stranger.send_to(&[0; 1000], SERVER).expect("sent");
         std::thread::sleep(Duration::from_millis(300));

@@ -1,4 +1,4 @@
-//! `reproduce` and `compare` as users meet them: one report over all studies, whatever happens on the way.
+//! `reproduce` and `compare` as users meet them: one report over all studies, even after interruptions.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -215,7 +215,7 @@ fn the_report_has_everything_and_needs_nothing() {
     library(&here, "5 s");
     put(here.join("studies/own/broken.toml"), &STUDY.replace("goodput\", along", "goodputs\", along"));
     let (status, stdout, stderr) = run(&here, &["reproduce", "--studies", "studies", "--out", "out"]);
-    // The broken one does not stop the others, and is reported with file, line, key and the accepted names.
+    // The broken study does not stop the others, and is reported with file, line, key and the accepted names.
     assert_eq!(status, Some(2), "{stderr}");
     for word in ["broken.toml:", "claim[1].check", "goodputs", "accepted: goodput"] {
         assert!(stderr.lines().last().is_some_and(|l| l.contains(word)), "{word}: {stderr}");
@@ -372,7 +372,7 @@ fn compare_tells_changes_from_chance() {
     let (status, json, _) = compared("same", &[]);
     assert_eq!((status, &json["equal"]), (Some(0), &true.into()));
     assert!(json["studies"][0]["differences"].as_array().is_some_and(Vec::is_empty));
-    // The same experiment with other losses: unpaired, and not certainly different but where 1 in 20 is.
+    // The same experiment with other seeds: unpaired, and one in 20 intervals of 95 % may exclude zero.
     let (_, json, _) = compared("other-seeds", &[]);
     let differences = json["studies"][0]["differences"].as_array().expect("a list").clone();
     assert!(!differences.is_empty() && differences.iter().all(|d| d["paired"] == false), "{json}");

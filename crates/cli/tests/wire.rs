@@ -52,7 +52,7 @@ fn good(ns: &Namespace, args: &[&str]) -> String {
     text(&out.stdout)
 }
 
-/// Status 2 and this line, alone.
+/// Checks for status 2 and this line alone on standard error.
 fn bad(out: &Output, line: &str) {
     assert_eq!((out.status.code(), text(&out.stderr)), (Some(2), format!("skyhaul: {line}\n")));
 }
@@ -230,7 +230,7 @@ fn curl_and_iperf3_are_served() {
         let out = ended(child, out);
         assert!(out.contains(arrow) && out.contains("goodput"), "{out}");
     }
-    // The server's document says what the client's says.
+    // The documents of server and client agree.
     let server = start(&ns, SKYHAUL, &["wire", "serve", "--mode", "iperf3", "--once", "--json"]);
     let client = (0..100).find_map(|_| {
         std::thread::sleep(std::time::Duration::from_millis(50));
@@ -409,7 +409,7 @@ fn a_client_of_http_that_vanishes_is_left() {
         out.read_line(&mut line).expect("rows");
     }
     ip(&ns, "link set sky0 down");
-    // The end of the connection, and nothing that waits for curl.
+    // The server ends the connection without waiting for curl.
     while !line.contains("10.84.0.2:80 -> 10.84.0.1:") {
         line.clear();
         assert!(out.read_line(&mut line).expect("rows") > 0, "it ends");

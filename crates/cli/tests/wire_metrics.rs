@@ -16,7 +16,7 @@ fn space() -> Option<Namespace> {
     need::granted(Namespace::new())
 }
 
-/// A command with `--metrics`, and where they are.
+/// A running command and the address of its metrics.
 struct Running {
     ns: Namespace,
     child: Child,
@@ -55,7 +55,7 @@ impl Running {
         };
         (page.to_owned(), page.lines().filter(|l| !l.starts_with('#')).map(sample).collect())
     }
-    /// Scrapes until a sample is what it is to become.
+    /// Scrapes until a sample has this value.
     fn until(&self, name: &str, value: f64) -> BTreeMap<String, f64> {
         for _ in 0..500 {
             let (_, all) = self.scrape();
@@ -79,7 +79,7 @@ impl Running {
     }
 }
 
-/// Asks for so many bytes, and reads the whole answer.
+/// Requests `n` bytes, and reads the whole answer.
 fn fetch(s: &mut TcpStream, n: usize) {
     s.write_all(format!("GET /{n} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes()).expect("asks");
     let (mut got, mut room) = (Vec::new(), [0; 4096]);
@@ -126,7 +126,7 @@ fn a_server_tells_what_it_has_met() {
     assert_eq!(refused.expect_err("refused").kind(), std::io::ErrorKind::ConnectionRefused);
     let now = server.until("resets_sent_total", 1.0);
     assert!(now["refusals_total{reason=\"no-connection\"}"] >= 1.0, "{now:?}");
-    // What has never happened is there, too: a rate can be taken from the beginning.
+    // Counters of events that never happened are present, too, so that a rate can be computed from the beginning.
     for name in [
         "refusals_total{reason=\"paws\"}",
         "cookies_sent_total",

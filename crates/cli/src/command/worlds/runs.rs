@@ -101,11 +101,12 @@ pub(super) fn run(args: &CompareArgs) -> Result<Ran, Stop> {
     let seeds: Vec<u64> = (0..u64::from(args.repeat)).map(|n| cases[0].seed + n).collect();
     let jobs: VecDeque<(usize, usize)> =
         (0..seeds.len()).flat_map(|s| (0..entries.len()).map(move |e| (e, s))).collect();
+    let threads = jobs.len().min(args.jobs.unwrap_or_else(default_jobs).into());
     let bar = progress(jobs.len() as u64);
     let (queue, failure) = (Mutex::new(jobs), Mutex::new(None));
     let done: Mutex<Vec<(usize, usize, RunMeasures)>> = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
-        for _ in 0..args.jobs.unwrap_or_else(default_jobs) {
+        for _ in 0..threads {
             scope.spawn(|| {
                 while let Some((e, s)) = queue.lock().ok().and_then(|mut q| q.pop_front()) {
                     let stopped = || interrupt::requested() || failure.lock().is_ok_and(|f| f.is_some());
