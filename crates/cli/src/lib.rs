@@ -20,20 +20,20 @@ use skyhaul_study::figure::FigureRenderer;
 use std::ffi::OsString;
 use stop::Stop;
 
-/// Runs the command in `args`, whose first element is the name of the program, and returns the exit status. `again` starts the
+/// Runs the command in `args`, whose first element is the name of the program, and returns the exit status. `own_command` starts the
 /// program again when arguments are appended; its first element is the path of the file that the system executes: the program, or
 /// the Python interpreter that runs it.
 pub fn run(
     args: impl IntoIterator<Item = OsString>,
     renderer: Option<&dyn FigureRenderer>,
-    again: &[OsString],
+    own_command: &[OsString],
 ) -> u8 {
     let cli = match args::Cli::try_parse_from(args) {
         Ok(cli) => cli,
         // Help and version are no errors; their status is 0, and 2 for everything else.
         Err(e) => return finish(usage(&e)),
     };
-    finish(command::run(&cli.command, renderer, again))
+    finish(command::run(&cli.command, renderer, own_command))
 }
 
 /// Prints the help that clap returns as an error; the other errors become one line.

@@ -3,6 +3,6 @@
 
 fn main() -> std::process::ExitCode {
     // The path of the executable, since another program of that name may come first in PATH.
-    let again = std::env::current_exe().map(Into::into).ok().or_else(|| std::env::args_os().next());
-    skyhaul_cli::run(std::env::args_os(), None, again.as_slice()).into()
+    let own_command = std::env::current_exe().map(Into::into).ok().or_else(|| std::env::args_os().next());
+    skyhaul_cli::run(std::env::args_os(), None, own_command.as_slice()).into()
 }

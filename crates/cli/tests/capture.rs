@@ -335,7 +335,10 @@ fn only_captures_are_overwritten() {
     let args = ["run", "preset:peach-geo", "--set", "duration='2 s'", "--pcap", "t.pcapng"];
     let out = run(&here, &args);
     let stderr = String::from_utf8_lossy(&out.stderr).into_owned();
-    assert!(out.status.code() == Some(2) && stderr.contains("t.pcapng") && stderr.contains("--force"), "{stderr}");
+    assert!(
+        out.status.code() == Some(2) && stderr.contains("t.pcapng") && stderr.contains("--force"),
+        "{stderr}"
+    );
     assert_eq!(fs::read(here.join("t.pcapng")).expect("there"), b"the only copy of my thesis");
     assert!(run(&here, &[&args[..], &["--force"]].concat()).status.success());
     assert!(!records(&here.join("t.pcapng")).is_empty());

@@ -858,7 +858,8 @@ fn a_gateway_says_what_it_would_do() {
     assert!(good(&folder, &["gateway", "clean", "--help"]).contains("[default: gateway]"));
     // With several gateways a capture needs a name; without one it leaves no empty file.
     fs::create_dir_all(folder.join("two")).expect("a folder");
-    let locks = ["a", "b"].map(|name| fs::File::create(folder.join(format!("two/{name}.lock"))).expect("a file"));
+    let locks =
+        ["a", "b"].map(|name| fs::File::create(folder.join(format!("two/{name}.lock"))).expect("a file"));
     locks.iter().for_each(|lock| lock.lock().expect("locks"));
     let capture = ["gateway", "capture", "--pcap", "a.pcapng", "--runtime", "two"];
     bad(&folder, &capture, &["several gateways run: name one of a, b"]);

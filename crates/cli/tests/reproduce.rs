@@ -347,7 +347,10 @@ fn check_is_a_status_and_wrong_names_are_refused() {
     ] {
         let (status, stdout, stderr) = run(&here, args);
         assert_eq!((status, stdout.as_str()), (Some(2), ""), "{stderr}");
-        assert!(words.iter().all(|w| stderr.contains(w)) && stderr.lines().count() == 1, "{words:?}: {stderr}");
+        assert!(
+            words.iter().all(|w| stderr.contains(w)) && stderr.lines().count() == 1,
+            "{words:?}: {stderr}"
+        );
     }
 }
 

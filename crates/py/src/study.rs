@@ -391,18 +391,18 @@ impl FigureRenderer for Renderer {
     }
 }
 
-/// Runs the command line `args`, whose first element is the name of the program, and returns the exit status. `again` is the command
+/// Runs the command line `args`, whose first element is the name of the program, and returns the exit status. `own_command` is the command
 /// line that starts the program again; it begins with `sys.executable`.
 #[pyfunction]
-#[pyo3(signature = (args, render, again))]
+#[pyo3(signature = (args, render, own_command))]
 pub(crate) fn main(
     py: Python<'_>,
     args: Vec<OsString>,
     render: Option<Py<PyAny>>,
-    again: Vec<OsString>,
+    own_command: Vec<OsString>,
 ) -> u8 {
     let renderer = render.map(Renderer);
-    py.detach(|| skyhaul_cli::run(args, renderer.as_ref().map(|r| r as &dyn FigureRenderer), &again))
+    py.detach(|| skyhaul_cli::run(args, renderer.as_ref().map(|r| r as &dyn FigureRenderer), &own_command))
 }
 
 /// Values of a key: each with a name, or none, as TOML.

@@ -131,8 +131,8 @@ fn handle(request: &Request) -> Result<Value, Value> {
             };
             let mut losses = Losses::new(scenario.duration, intervals);
             let recorder = (Digest::default(), &mut losses);
-            let result = skyhaul_sim::run(&limited(&scenario), seed, recorder)
-                .map_err(|e| refuse(e.to_string()))?;
+            let result =
+                skyhaul_sim::run(&limited(&scenario), seed, recorder).map_err(|e| refuse(e.to_string()))?;
             let mut value = measured(&scenario, seed, &result, subject.series);
             value["over_time"] = losses.to_json();
             Ok(value)

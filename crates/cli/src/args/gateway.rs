@@ -94,7 +94,7 @@ pub(crate) struct GatewayDoctorArgs {
 #[derive(Args, Debug)]
 pub(crate) struct GatewayCaptureArgs {
     #[command(flatten)]
-    pub(crate) of: GatewayNameArgs,
+    pub(crate) gateway: GatewayNameArgs,
     /// One connection: its number in `skyhaul gateway status --flows`.
     #[arg(long, value_name = "N", conflicts_with_all = ["client", "server"])]
     pub(crate) flow: Option<u64>,
@@ -159,7 +159,7 @@ pub(crate) struct GatewayNameArgs {
 #[derive(Args, Debug)]
 pub(crate) struct GatewayStopArgs {
     #[command(flatten)]
-    pub(crate) of: GatewayNameArgs,
+    pub(crate) gateway: GatewayNameArgs,
     /// Do not wait until the gateway has ended.
     #[arg(long)]
     pub(crate) no_wait: bool,
@@ -168,7 +168,7 @@ pub(crate) struct GatewayStopArgs {
 #[derive(Args, Debug)]
 pub(crate) struct GatewayStatusArgs {
     #[command(flatten)]
-    pub(crate) of: GatewayNameArgs,
+    pub(crate) gateway: GatewayNameArgs,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -183,7 +183,7 @@ pub(crate) struct GatewayStatusArgs {
 #[derive(Args, Debug)]
 pub(crate) struct GatewayEvidenceArgs {
     #[command(flatten)]
-    pub(crate) of: GatewayNameArgs,
+    pub(crate) gateway: GatewayNameArgs,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

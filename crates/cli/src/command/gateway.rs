@@ -36,29 +36,29 @@ const KEEPER: [&str; 2] = ["gateway", "keeper"];
 /// Placeholders for the ports that the kernel picks at run time.
 const PLACEHOLDERS: rules::Ports = rules::Ports { v4: 5000, v6: 5001 };
 
-/// The command line that starts the keeper; `again` is the command line that starts this program.
-fn keeper(again: &[OsString]) -> Vec<OsString> {
-    [again, &KEEPER.map(Into::into)].concat()
+/// The command line that starts the keeper; `own_command` is the command line that starts this program.
+fn keeper(own_command: &[OsString]) -> Vec<OsString> {
+    [own_command, &KEEPER.map(Into::into)].concat()
 }
 
-pub(crate) fn run(command: &GatewayCommand, again: &[OsString]) -> Result<(), Stop> {
+pub(crate) fn run(command: &GatewayCommand, own_command: &[OsString]) -> Result<(), Stop> {
     match command {
         GatewayCommand::Check(args) => check(args),
         GatewayCommand::Rules(args) => {
             let config = read(args)?;
             print(&format!("{}\n{}", rules::all(&config, PLACEHOLDERS, false), rules::routing(&config)))
         }
-        GatewayCommand::Doctor(args) => examine(args, again),
-        GatewayCommand::Run(args) => serve(args, again),
+        GatewayCommand::Doctor(args) => examine(args, own_command),
+        GatewayCommand::Run(args) => serve(args, own_command),
         GatewayCommand::Status(args) => status(args),
         GatewayCommand::Top(args) => top(args),
         GatewayCommand::Evidence(args) => {
-            let of = Target::of(&args.of)?;
-            let v = of.ask_json("evidence")?;
+            let target = Target::of(&args.gateway)?;
+            let v = target.ask_json("evidence")?;
             if args.json {
                 return print(&format!("{v:#}\n"));
             }
-            print(&evidence::page(of.parse::<Option<Evidence>>(v)?.as_ref()))
+            print(&evidence::page(target.parse::<Option<Evidence>>(v)?.as_ref()))
         }
         GatewayCommand::Stop(args) => stop(args),
         GatewayCommand::Reload(args) => {
@@ -112,11 +112,11 @@ impl Target {
 }
 
 fn stop(args: &GatewayStopArgs) -> Result<(), Stop> {
-    let of = Target::of(&args.of)?;
+    let target = Target::of(&args.gateway)?;
     // `Ending` identifies the process before the request to stop: a gateway of the same name that is started meanwhile is
     // not waited for.
-    let ends = place::Ending::of(&of.folder, &of.name);
-    let answer = of.ask("stop")?;
+    let ends = place::Ending::of(&target.folder, &target.name);
+    let answer = target.ask("stop")?;
     if args.no_wait {
         return print(&answer);
     }
@@ -272,14 +272,14 @@ fn measured(c: &Config) -> Option<String> {
     }
 }
 
-fn examine(args: &GatewayDoctorArgs, again: &[OsString]) -> Result<(), Stop> {
+fn examine(args: &GatewayDoctorArgs, own_command: &[OsString]) -> Result<(), Stop> {
     let config = read(&args.file)?;
     let mut findings = doctor::examine(&config, &args.runtime.folder());
     if let Some(time) = args.watch {
         findings.extend(doctor::watch(&config, time.0));
     }
     if let Some(to) = args.probe {
-        let keeper = keeper(again);
+        let keeper = keeper(own_command);
         let environment = Environment { folder: args.runtime.folder(), file: args.file.file.clone(), keeper };
         findings.push(doctor::prove(&config, &environment, args.from, to));
     }
@@ -361,10 +361,10 @@ fn clean(args: &GatewayCleanArgs) -> Result<(), Stop> {
     })
 }
 
-fn serve(args: &GatewayRunArgs, again: &[OsString]) -> Result<(), Stop> {
+fn serve(args: &GatewayRunArgs, own_command: &[OsString]) -> Result<(), Stop> {
     let config = read(&args.file)?;
     let metrics = args.metrics.map(Metrics::open).transpose()?;
-    let keeper = keeper(again);
+    let keeper = keeper(own_command);
     let environment = Environment { folder: args.runtime.folder(), file: args.file.file.clone(), keeper };
     let notes = Printer::of_notes()?;
     let mut observer = Observer { metrics, name: config.name.clone(), manager: Manager::find(), notes };
@@ -541,13 +541,13 @@ fn prefixes(all: &[PrefixStatus]) -> String {
 }
 
 fn status(args: &GatewayStatusArgs) -> Result<(), Stop> {
-    let folder = args.of.runtime.folder();
+    let folder = args.gateway.runtime.folder();
     let running = place::running(&folder);
-    if args.of.name.is_none() && running.len() > 1 {
+    if args.gateway.name.is_none() && running.len() > 1 {
         return list_all(args, running.into_iter().map(|name| Target { folder: folder.clone(), name }));
     }
-    let of = Target::of(&args.of)?;
-    if args.of.name.is_none() && running.is_empty() {
+    let target = Target::of(&args.gateway)?;
+    if args.gateway.name.is_none() && running.is_empty() {
         let elsewhere = place::running_elsewhere(&folder);
         let names: Vec<_> =
             elsewhere.iter().map(|(folder, name)| format!("{name} --runtime {}", folder.display())).collect();
@@ -558,8 +558,8 @@ fn status(args: &GatewayStatusArgs) -> Result<(), Stop> {
             )));
         }
     }
-    let v = of.ask_json(if args.flows { "list" } else { "status" })?;
-    let status = of.parse(v.clone())?;
+    let v = target.ask_json(if args.flows { "list" } else { "status" })?;
+    let status = target.parse(v.clone())?;
     print(&if args.json { format!("{v:#}\n") } else { page(&status) })?;
     if args.check && !status.works() { Err(Stop::Status(1)) } else { Ok(()) }
 }
@@ -569,9 +569,9 @@ fn list_all(args: &GatewayStatusArgs, all: impl Iterator<Item = Target>) -> Resu
     let (mut values, mut pages) = (Vec::new(), String::new());
     let mut works = true;
     let mut table = Grid::new(&["gateway", "process", "up s", "open", "new connections"]).left(0).left(4);
-    for of in all {
-        let v = of.ask_json(if args.flows { "list" } else { "status" })?;
-        let s: Status = of.parse(v.clone())?;
+    for target in all {
+        let v = target.ask_json(if args.flows { "list" } else { "status" })?;
+        let s: Status = target.parse(v.clone())?;
         works &= s.works();
         if args.flows {
             pages += &format!("\n{}", page(&s));
@@ -590,10 +590,10 @@ fn list_all(args: &GatewayStatusArgs, all: impl Iterator<Item = Target>) -> Resu
 }
 
 fn top(args: &GatewayNameArgs) -> Result<(), Stop> {
-    let of = Target::of(args)?;
+    let target = Target::of(args)?;
     interrupt::listen();
     while !interrupt::requested() {
-        let s = of.parse(of.ask_json("list")?)?;
+        let s = target.parse(target.ask_json("list")?)?;
         redraw(&page(&s))?;
         for _ in 0..10 {
             if !interrupt::requested() {

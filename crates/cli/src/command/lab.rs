@@ -21,9 +21,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The file that every page has.
 const INDEX: &str = "index.html";
 
-/// Serves the page until Ctrl-C. `again` begins with the path of the running program.
-pub(crate) fn run(args: &LabArgs, again: &[OsString]) -> Result<(), Stop> {
-    let page = read(&find(args.page.as_deref(), again.first().map(Path::new))?)?;
+/// Serves the page until Ctrl-C. `own_command` begins with the path of the running program.
+pub(crate) fn run(args: &LabArgs, own_command: &[OsString]) -> Result<(), Stop> {
+    let page = read(&find(args.page.as_deref(), own_command.first().map(Path::new))?)?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
     let server = Server::http(address).map_err(|e| {
         Stop::bad(format!(

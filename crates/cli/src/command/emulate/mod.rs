@@ -36,8 +36,8 @@ const REFRESH: u32 = 25;
 /// The hidden command of an enclosure's first process.
 const INIT: &str = "enclosure-init";
 
-/// Emulates the path of one flow group; `again` is the command line that starts this program again.
-pub(crate) fn run(args: &EmulateArgs, again: &[OsString]) -> Result<(), Stop> {
+/// Emulates the path of one flow group; `own_command` is the command line that starts this program again.
+pub(crate) fn run(args: &EmulateArgs, own_command: &[OsString]) -> Result<(), Stop> {
     let cases = cases::resolve(&args.scenario.scenario, &args.scenario.set, args.seed)?;
     let [case] = cases.as_slice() else {
         return Err(Stop::bad(format!(
@@ -73,8 +73,8 @@ pub(crate) fn run(args: &EmulateArgs, again: &[OsString]) -> Result<(), Stop> {
     let program = if args.program.is_empty() {
         None
     } else {
-        let again = [again, &[INIT.into()]].concat();
-        Some(enclosure::start(&here, &again, &args.program).map_err(|e| match e {
+        let own_command = [own_command, &[INIT.into()]].concat();
+        Some(enclosure::start(&here, &own_command, &args.program).map_err(|e| match e {
             // The first process of the enclosure has printed the reason; its statuses are those of shells.
             NetError::NotStarted { status: status @ 125..=127, .. } => Stop::Status(status),
             e => Stop::bad(e),

@@ -33,7 +33,7 @@ pub(super) fn run(args: &GatewayCaptureArgs) -> Result<(), Stop> {
         bytes: Some(args.bytes.0),
         seconds: Some(args.time.0.as_secs_f64()),
     };
-    let of = Target::of(&args.of)?;
+    let target = Target::of(&args.gateway)?;
     let pcap = args.pcap.as_deref().map(create).transpose()?;
     let qlog = match args.qlog.as_deref().map(create).transpose() {
         Ok(file) => file,
@@ -43,7 +43,7 @@ pub(super) fn run(args: &GatewayCaptureArgs) -> Result<(), Stop> {
         }
     };
     interrupt::listen();
-    let done = capture::run(&of.folder, &of.name, &request, interrupt::requested, pcap, qlog);
+    let done = capture::run(&target.folder, &target.name, &request, interrupt::requested, pcap, qlog);
     let done = done.map_err(|e| {
         // A file without content is removed: the same command would refuse it as an existing file.
         for path in [&args.pcap, &args.qlog].into_iter().flatten() {
