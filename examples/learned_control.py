@@ -65,8 +65,8 @@ def main(generations=8, candidates=16):
         goodput = np.mean([r.summary["goodput_bit_s"] for r in runs]) / 1e6
         print(f"{name}: reward {np.mean(scores):.3f}, {goodput:.2f} Mbit/s")
     for name in ("sack", "peach"):
-        of_set = {**GEO, "flows.bulk.count": 1, "flows.bulk.cc": name}
-        runs = [sh.run("preset:peach-geo", set=of_set, seed=seed) for seed in (101, 102, 103)]
+        settings = {**GEO, "flows.bulk.count": 1, "flows.bulk.cc": name}
+        runs = [sh.run("preset:peach-geo", set=settings, seed=seed) for seed in (101, 102, 103)]
         print(f"{name}: {np.mean([r.summary['goodput_bit_s'] for r in runs]) / 1e6:.2f} Mbit/s")
     env.close()
     return 0

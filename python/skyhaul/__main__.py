@@ -8,10 +8,10 @@ from ._draw import renderer
 
 def main() -> int:
     """Runs the command line and returns the exit status."""
-    # How Python was started, up to our arguments. Its own name of itself, not that of the file that runs,
-    # leads to the packages of a virtual environment.
-    front = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv[1:])]
-    return _core.main(["skyhaul", *sys.argv[1:]], renderer(), [sys.executable, *front])
+    # The command line that starts this program again, up to its arguments. sys.executable, unlike the file
+    # that it links to, leads to the packages of a virtual environment.
+    own_command = [sys.executable, *sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv[1:])]]
+    return _core.main(["skyhaul", *sys.argv[1:]], renderer(), own_command)
 
 
 if __name__ == "__main__":

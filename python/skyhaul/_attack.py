@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from . import _core, _html
 from ._control import Controls, spec
-from ._progress import Progress, teller
+from ._progress import Progress, reporter
 from ._report import path
 from ._settings import Value, count, toml
 
@@ -58,7 +58,7 @@ class Attack:
 
     @property
     def fresh(self) -> Estimate | None:
-        """The same over seeds that the search has not seen; None if no such run has a value."""
+        """The value over seeds that the search did not use; None if no run with such a seed has a value."""
         fresh = self.summary["worst"]["fresh"]
         return None if fresh is None else Estimate(fresh["mean"], fresh["half_95"], fresh["seeds"])
 
@@ -110,8 +110,8 @@ def attack(
     lacks have the built-in bounds. `out` is the folder for the worst case, the report and the journal, by
     default `results/attack-CONTROL-GOAL`, with the options of the control behind its name.
 
-    `jobs` is the number of threads (0: one per processor). Cases that call Python take turns. After Ctrl-C,
-    the same call continues from the journal.
+    `jobs` is the number of threads (0: one per processor). Cases that call Python run one at a time. After
+    Ctrl-C, the same call continues from the journal.
     """
 
     text = None
@@ -128,6 +128,6 @@ def attack(
         count("jobs", jobs, 0) or 0,
         path(out),
         spec(controls),
-        teller(progress),
+        reporter(progress),
     )
     return Attack(found)

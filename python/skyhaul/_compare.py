@@ -41,7 +41,7 @@ class Difference:
     paired: bool
     """Whether runs were compared seed by seed."""
     status: Literal["within", "unknown", "different"]
-    """Whether the interval contains zero ("within"); "unknown" with one, different seed on each side."""
+    """Whether the interval contains zero ("within") or not; "unknown" for two runs with unlike seeds."""
 
 
 class Comparison:
@@ -62,6 +62,9 @@ class Comparison:
         """All metrics that are not identical; `status` says which differ significantly."""
         return [Difference(study=s["name"], **d) for s in self.summary["studies"] for d in s["differences"]]
 
+    def _verdict(self, certain: int) -> str:
+        return "equal" if self.equal else f"not equal, metrics that differ significantly: {certain}"
+
     def __bool__(self) -> bool:
         return self.equal
 
@@ -70,11 +73,11 @@ class Comparison:
 
     def __repr__(self) -> str:
         certain = sum(d.status == "different" for d in self.differences)
-        return f"<Comparison: {'equal' if self.equal else f'{certain} metrics are different'}>"
+        return f"<Comparison: {self._verdict(certain)}>"
 
     def _repr_html_(self) -> str:
         certain = [d for d in self.differences if d.status == "different"]
-        html = _html.head("Comparison", "equal" if self.equal else f"{len(certain)} metrics are different")
+        html = _html.head("Comparison", self._verdict(len(certain)))
         if certain:
             rows = [
                 (d.study, d.cell, d.metric, d.a, d.b, _html.estimate(d.difference, d.ci95)) for d in certain
@@ -101,10 +104,10 @@ def compare(a: Results, b: Results, *, across_versions: bool = False) -> Compari
         found = json.loads(values)
         for name, side, folder in (("a", a, left), ("b", b, right)):
             if isinstance(side, Result | Outcome):
-                # The folder is gone when this is read.
-                said = side._head() if isinstance(side, Outcome) else repr(side)
-                found[name]["path"] = said
-                text = text.replace(str(folder), said)
+                # The temporary folder is removed: the result is named instead.
+                label = side._head() if isinstance(side, Outcome) else repr(side)
+                found[name]["path"] = label
+                text = text.replace(str(folder), label)
     return Comparison(found, text)
 
 

@@ -98,7 +98,7 @@ def refused_options(cls: type[Control], options: dict[str, Any]) -> str | None:
         signature = inspect.signature(cls.__init__)
         signature.bind(None, **options)
     except ValueError:
-        return None  # There is no signature: the call itself checks.
+        return None  # Without a signature, the call itself checks the options.
     except TypeError as e:
         known = ", ".join(list(signature.parameters)[1:]) or "none"
         return f"options of {cls.__name__}: {e} (known: {known})"
@@ -136,11 +136,12 @@ def fingerprint(cls: type[Control]) -> str | None:
     return digest.hexdigest()
 
 
-def _class(cls: type, seen: set[int]) -> Iterator[str]:
+def _class(cls: type, done: set[int]) -> Iterator[str]:
+    """What identifies the version of a class; `done` has the ids of objects that are covered already."""
     for base in cls.__mro__:
-        if base in (Control, object) or id(base) in seen:
+        if base in (Control, object) or id(base) in done:
             continue
-        seen.add(id(base))
+        done.add(id(base))
         yield base.__qualname__
         yield inspect.getsource(base)
         for name, value in sorted(vars(base).items()):
@@ -148,46 +149,47 @@ def _class(cls: type, seen: set[int]) -> Iterator[str]:
                 value = value.__func__
             if isinstance(value, property):
                 for function in filter(None, (value.fget, value.fset)):
-                    yield from _value(function, base.__module__, seen)
+                    yield from _value(function, base.__module__, done)
             elif isinstance(value, types.FunctionType):
-                yield from _value(value, base.__module__, seen)
+                yield from _value(value, base.__module__, done)
             elif not (name.startswith("__") and name.endswith("__")) and _constant(value):
                 yield f"{name} = {_shown(value)}"
 
 
-def _value(value: object, module: str, seen: set[int]) -> Iterator[str]:
-    """The value that a name in a method refers to."""
+def _value(value: object, module: str, done: set[int]) -> Iterator[str]:
+    """What identifies the version of a value that a name in a method refers to."""
     if _constant(value):
         yield _shown(value)
         return
     value = inspect.unwrap(value) if callable(value) else value
-    if isinstance(value, types.ModuleType | types.BuiltinFunctionType) or id(value) in seen:
+    if isinstance(value, types.ModuleType | types.BuiltinFunctionType) or id(value) in done:
         return
     if not isinstance(value, type | types.FunctionType):
         raise _Unknown
     if value.__module__ != module:
         return
     if isinstance(value, type):
-        yield from _class(value, seen)
+        yield from _class(value, done)
         return
-    seen.add(id(value))
+    done.add(id(value))
     # Generated methods, such as those of dataclasses, have no source of their own; their class has.
     if value.__code__.co_filename != "<string>":
         yield inspect.getsource(value)
     # The code that runs may differ from a file that was edited later.
     yield from _code(value.__code__)
     for default in (value.__defaults__ or ()) + tuple((value.__kwdefaults__ or {}).values()):
-        yield from _value(default, module, seen)
+        yield from _value(default, module, done)
     for cell in value.__closure__ or ():
-        if not (isinstance(cell.cell_contents, type) and id(cell.cell_contents) in seen):
-            yield from _value(cell.cell_contents, module, seen)
+        if not (isinstance(cell.cell_contents, type) and id(cell.cell_contents) in done):
+            yield from _value(cell.cell_contents, module, done)
     for name in sorted(_names(value.__code__)):
         if name in value.__globals__:
             yield name
-            yield from _value(value.__globals__[name], module, seen)
+            yield from _value(value.__globals__[name], module, done)
 
 
 def _code(code: types.CodeType) -> Iterator[str]:
+    """The instructions and constants of a function, with those of the functions inside it."""
     yield code.co_code.hex()
     for value in code.co_consts:
         if isinstance(value, types.CodeType):
@@ -197,21 +199,24 @@ def _code(code: types.CodeType) -> Iterator[str]:
 
 
 def _names(code: types.CodeType) -> set[str]:
+    """The names that a function, or a function inside it, refers to."""
     inner = (_names(c) for c in code.co_consts if isinstance(c, types.CodeType))
     return set(code.co_names).union(*inner)
 
 
 def _shown(value: object) -> str:
+    """A constant as text."""
     # The order of a set of strings differs between processes.
     return repr(sorted(value, key=repr) if isinstance(value, set | frozenset) else value)
 
 
 def _constant(value: object) -> bool:
+    """Whether `_shown` identifies the value."""
     if isinstance(value, tuple | list | frozenset | set):
         return all(map(_constant, value))
     if isinstance(value, dict):
         return all(_constant(k) and _constant(v) for k, v in value.items())
-    return value is None or isinstance(value, bool | int | float | complex | str | bytes)
+    return value is None or isinstance(value, bool | int | float | complex | str | bytes | Policy)
 
 
 def run_cell(job: str, controls: Spec) -> str:

@@ -341,7 +341,9 @@ class Control:
         """The connection's own random stream, for use in events."""
 
     def probe_now(
-        self, count: int, source: Literal["last-segment", "unacked-round-robin"] | None = None
+        self,
+        count: int,
+        source: Literal["last-segment", "one-byte", "unacked-round-robin", "unacked-modulo"] | None = None,
     ) -> None:
         """Sends probes after this event: copies of the last segment, or unacknowledged data in turn.
 
@@ -352,7 +354,7 @@ class Control:
         count: int,
         first: float,
         spacing: float,
-        source: Literal["last-segment", "unacked-round-robin"] | None = None,
+        source: Literal["last-segment", "one-byte", "unacked-round-robin", "unacked-modulo"] | None = None,
     ) -> None:
         """Starts a train of probes: after `first` seconds, then every `spacing` seconds; replaces another.
 
@@ -604,4 +606,4 @@ def number(x: float) -> str: ...
 def estimate(mean: float, half: float | None = None) -> str: ...
 def short(x: float) -> str: ...
 def run_cell(job: str, controls: list[tuple[str, type[Control], str | None]] = ...) -> str: ...
-def main(args: list[str], render: Callable[[str, Path], object] | None, again: list[str]) -> int: ...
+def main(args: list[str], render: Callable[[str, Path], object] | None, own_command: list[str]) -> int: ...

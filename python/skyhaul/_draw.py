@@ -70,6 +70,6 @@ def _by_command(command: str, spec: str, kind: str) -> bytes:
             line += ["--scale", str(SCALE)]
         done = subprocess.run(line, input=spec.encode(), capture_output=True, check=False)
         if done.returncode != 0 or not out.is_file():
-            said = done.stderr.decode(errors="replace").strip().splitlines() or ["vl-convert failed"]
-            raise OSError(f"cannot draw with {command}: {said[-1]}")
+            lines = done.stderr.decode(errors="replace").strip().splitlines() or ["vl-convert failed"]
+            raise OSError(f"cannot draw with {command}: {lines[-1]}")
         return out.read_bytes()

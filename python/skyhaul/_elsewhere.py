@@ -22,7 +22,7 @@ class Executor(Protocol):
 
 
 def pickler(executor: Executor) -> Callable[[object], object] | None:
-    """What makes bytes of a call to the executor; None if it runs calls in threads, or if that is unknown."""
+    """The function with which an executor serializes calls; None if it does not, or if that is unknown."""
     names = ("ProcessPoolExecutor", "InterpreterPoolExecutor")  # The second since Python 3.14.
     pools = tuple(getattr(concurrent.futures, n) for n in names if hasattr(concurrent.futures, n))
     if isinstance(executor, pools):
@@ -40,41 +40,41 @@ def answers(
     """Yields jobs with their answers, in the order of completion; no two jobs may be equal.
 
     A bounded number is in flight at a time, so that a study of any size needs little memory here and on a
-    scheduler. When the caller stops, or something fails, what has not begun is cancelled.
+    scheduler. When the caller stops, or a call fails, calls that have not begun are cancelled.
 
-    A call that cannot be sent raises its error before anything is submitted: pools of processes up to Python
-    3.11.4 wait for such a job for ever when they are closed.
+    A function that cannot be serialized raises its error before anything is submitted: pools of processes up
+    to Python 3.11.4 wait for such a call for ever when they are closed.
     """
     if dumps := pickler(executor):
         dumps(work)
     done: queue.SimpleQueue[Any] = queue.SimpleQueue()
     waiting = iter(jobs)
-    flying: dict[int, tuple[str, Any]] = {}
+    running: dict[int, tuple[str, Any]] = {}
 
-    def hand_out() -> None:
+    def submit_next() -> None:
         job = next(waiting, None)
         if job is None:
             return
         future = executor.submit(work, job)
-        flying[id(future)] = (job, future)
+        running[id(future)] = (job, future)
         future.add_done_callback(done.put)
 
     try:
         for _ in range(in_flight):
-            hand_out()
-        while flying:
+            submit_next()
+        while running:
             # With a time limit, so that Ctrl-C gets through on every platform.
             try:
                 future = done.get(timeout=0.5)
             except queue.Empty:
                 continue
-            # Dask answers a call for the same job with another object of the same future.
-            job, _ = flying.pop(id(future), (None, None))
+            # Dask may pass another object of the same future.
+            job, _ = running.pop(id(future), (None, None))
             if job is None:
                 continue
             answer = str(future.result())
-            hand_out()
+            submit_next()
             yield job, answer
     finally:
-        for _, future in flying.values():
+        for _, future in running.values():
             future.cancel()

@@ -9,7 +9,7 @@ from typing import Any
 from . import _core, _html
 from ._control import Controls, spec
 from ._draw import renderer
-from ._progress import Progress, teller
+from ._progress import Progress, reporter
 from ._report import Report, path
 from ._settings import Value, count, toml
 from ._study import _warn
@@ -79,8 +79,9 @@ def evaluate(
     `results/evaluate-NAME`, with the options of the control behind its name. `qlog` writes the events of one
     cell of each case, in `studies/…/CASE/qlog`.
 
-    `jobs` is the number of threads (0: one per processor). Cells that call Python take turns. Finished cells
-    are kept in `cache`, by default the command's folder: after an interruption, the same call continues.
+    `jobs` is the number of threads (0: one per processor). Cells that call Python run one at a time.
+    Finished cells are kept in `cache`, by default the command's folder: after an interruption, the same call
+    continues.
 
     A cell that fails raises a warning. Its requirement has the verdict "failed", and the others are judged.
     """
@@ -97,7 +98,7 @@ def evaluate(
     )
     for line in core.refused:
         _warn(line)
-    core.run(jobs, teller(progress), _warn)
+    core.run(count("jobs", jobs, 0) or 0, reporter(progress), _warn)
     if qlog:
         core.qlog()
     return Evaluation(core.report(renderer()))

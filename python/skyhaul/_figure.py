@@ -15,7 +15,7 @@ class Figure:
     """A figure with embedded data. Notebooks show it directly."""
 
     name: str
-    """Its name, as that of a file."""
+    """Its name, which is also that of its files."""
     title: str
     """Its title; empty if it has none."""
     spec: dict[str, Any]
@@ -46,11 +46,12 @@ class Figure:
             return data, sizes
         try:
             png = picture(json.dumps(self.spec), "png")
-        except Exception as e:  # Whatever the renderer raises: the specification is shown all the same.
+        except Exception as e:  # A renderer may raise anything; the specification is shown all the same.
             warnings.warn(f"figure {self.name}: {e}", RuntimeWarning, stacklevel=2)
             return data, sizes
         data["image/png"] = png
-        # The header of a PNG: width and height follow the signature and the name of the first chunk.
+        # A PNG begins with a signature of 8 bytes, and the length and name of the first chunk, 4 bytes each;
+        # width and height follow.
         width, height = (int.from_bytes(png[at : at + 4]) for at in (16, 20))
         sizes["image/png"] = {"width": width // SCALE, "height": height // SCALE}
         return data, sizes

@@ -1,4 +1,4 @@
-"""HTML that notebooks show for results: small tables with escaped text, rounded as what is printed."""
+"""HTML that notebooks show for results: small tables with escaped text and the numbers of printed results."""
 
 from collections.abc import Iterable, Sequence
 from html import escape

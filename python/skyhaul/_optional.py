@@ -1,4 +1,4 @@
-"""Packages that only parts of this one need: the extras of `pyproject.toml`."""
+"""Packages that only parts of this package need: the extras of `pyproject.toml`."""
 
 import importlib
 from typing import Any
@@ -13,8 +13,11 @@ EXTRAS = {
 
 
 def hint(what: str, extra: str, *modules: str) -> str:
-    """What to install for it. Requirements, not the name of this package with the extra: an index may have
-    another package of that name, and pip would install it."""
+    """What to install for a purpose.
+
+    It names requirements, not this package with the extra: an index may have another package of that name,
+    and pip would install it.
+    """
     requirements = [EXTRAS[extra][m] for m in modules]
     names = " and ".join(r.partition(">")[0] for r in requirements)
     quoted = " ".join(f"'{r}'" for r in requirements)

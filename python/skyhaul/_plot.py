@@ -52,8 +52,8 @@ class Plots:
         names = [self._known(name, recorded) for name in series or recorded[:1]]
         units = {name: _unit(name) for name in names}
         if len(set(units.values())) > 1:
-            said = ", ".join(f"{name} ({unit or 'a count'})" for name, unit in units.items())
-            raise _core.SkyhaulError(f"series with different units cannot share an axis: {said}")
+            names_units = ", ".join(f"{name} ({unit or 'a count'})" for name, unit in units.items())
+            raise _core.SkyhaulError(f"series with different units cannot share an axis: {names_units}")
         curves = self._curves(names, of)
         if not curves:
             objects = ", ".join(sorted(set(self._table["object"])))
@@ -159,7 +159,7 @@ class Plots:
         rows = [
             (group, start, took, bool(done))
             for group, index, start, took, done in zip(*(table[c] for c in names), strict=True)
-            if of is None or _is(f"flows.{group}[{index}]", of)
+            if of is None or _matches(f"flows.{group}[{index}]", of)
         ]
         if not rows:
             flows = ", ".join(
@@ -199,10 +199,10 @@ class Plots:
         table = self._table
         columns = (table[c] for c in ("time_s", "object", "series", "value"))
         for time, thing, series, value in zip(*columns, strict=True):
-            if series in names and (of is None or _is(thing, of)):
+            if series in names and (of is None or _matches(thing, of)):
                 name = thing.removeprefix("flows.").removeprefix("links.")
                 curves.setdefault(name if len(names) == 1 else f"{name} {series}", []).append((time, value))
-        # What no object has, such as the queue of a direction without one, needs no place in the legend.
+        # Curves without values, such as the queue of a link without one, need no place in the legend.
         return {name: _thin(c) for name, c in curves.items() if any(v is not None for _, v in c)}
 
 
@@ -227,7 +227,7 @@ def _steps(names: list[str]) -> bool:
     return set(names) <= {"rate", "up"}
 
 
-def _is(thing: str, of: str) -> bool:
+def _matches(thing: str, of: str) -> bool:
     """Whether an object matches: by full name, without its kind, by its group, or by a pattern."""
     short = thing.split(".", 1)[-1]
     group = short.split("[", 1)[0]
@@ -246,10 +246,10 @@ def _thin(samples: list[Sample]) -> list[Sample]:
     width = -(-2 * len(samples) // POINTS)
     kept: list[Sample] = []
     for start in range(0, len(samples), width):
-        stretch = samples[start : start + width]
-        known = [(v, i) for i, (_, v) in enumerate(stretch) if v is not None]
+        slot = samples[start : start + width]
+        known = [(v, i) for i, (_, v) in enumerate(slot) if v is not None]
         places = sorted({min(known)[1], max(known)[1]}) if known else [0]
-        kept.extend(stretch[i] for i in places)
+        kept.extend(slot[i] for i in places)
     return kept
 
 

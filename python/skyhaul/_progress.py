@@ -10,15 +10,15 @@ from typing import Any
 Progress = Callable[[int, int, str], None]
 """Called with the number of finished cells, the number of all cells, and the label of the last cell."""
 
-AGAIN = 0.1
+UPDATE_INTERVAL = 0.1
 """Least time between two updates of a display, s."""
 
 STEPS = 10
-"""Largest number of lines written to a pipe or file, without the last."""
+"""Number of lines written to a pipe or file, without the last one."""
 
 
-def teller(progress: bool | Progress) -> Progress | None:
-    """The function to call for each cell: the one given, or for True one that suits the output."""
+def reporter(progress: bool | Progress) -> Progress | None:
+    """The function to call for each cell: `progress` itself, or for True one that suits the output."""
     if not isinstance(progress, bool):
         return progress
     if not progress:
@@ -30,9 +30,9 @@ def teller(progress: bool | Progress) -> Progress | None:
 
 def _in_notebook() -> bool:
     """Whether the interpreter is a notebook kernel; IPython on a terminal is not."""
-    shell = sys.modules.get("IPython")
-    here = shell.get_ipython() if shell else None
-    return getattr(here, "kernel", None) is not None
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return getattr(shell, "kernel", None) is not None
 
 
 class _Terminal:
@@ -45,7 +45,7 @@ class _Terminal:
         now = time.monotonic()
         if done < total and now < self._next:
             return
-        self._next = now + AGAIN
+        self._next = now + UPDATE_INTERVAL
         width = max(20, shutil.get_terminal_size().columns - 1)
         line = f"{done} of {total} cells  {label}"[:width]
         end = "\n" if done == total else ""
@@ -56,12 +56,12 @@ class _Lines:
     """A line for each tenth of the cells, without control characters."""
 
     def __init__(self) -> None:
-        self._told = -1
+        self._step = -1
 
     def __call__(self, done: int, total: int, label: str) -> None:
         step = STEPS * done // total if total else STEPS
-        if step > self._told:
-            self._told = step
+        if step > self._step:
+            self._step = step
             print(f"{done} of {total} cells", file=sys.stderr, flush=True)
 
 
@@ -76,7 +76,7 @@ class _Notebook:
         now = time.monotonic()
         if done < total and now < self._next:
             return
-        self._next = now + AGAIN
+        self._next = now + UPDATE_INTERVAL
         words = f"{done} of {total} cells"
         bar = f'<progress value="{done}" max="{max(total, 1)}"></progress>'
         shown = {"text/plain": words, "text/html": f"{bar} {words} <small>{escape(label)}</small>"}

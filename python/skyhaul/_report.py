@@ -1,4 +1,4 @@
-"""What all reports over several studies share."""
+"""The common parts of reports over several studies."""
 
 import json
 import os
@@ -48,6 +48,7 @@ class Report(Generic[C]):
         return counts
 
     def _some_counts(self) -> dict[str, int]:
+        """The counts above zero."""
         return {k: n for k, n in self.counts.items() if n}
 
     def __str__(self) -> str:

@@ -7,7 +7,7 @@ from functools import cached_property
 from . import _core, _html
 from ._draw import renderer
 from ._elsewhere import Executor, answers
-from ._progress import Progress, teller
+from ._progress import Progress, reporter
 from ._report import Report, path
 from ._settings import count
 from ._study import _warn
@@ -85,23 +85,24 @@ def reproduce(
     )
     for line in core.refused:
         _warn(line)
-    tell = teller(progress)
+    report = reporter(progress)
     if executor is None:
-        core.run(jobs, tell, _warn)
+        core.run(count("jobs", jobs, 0) or 0, report, _warn)
     else:
-        _run_on(executor, core, tell)
+        _run_on(executor, core, report)
     return Reproduction(core.report(renderer()))
 
 
-def _run_on(executor: Executor, core: _core.Reproduction, tell: Progress | None) -> None:
+def _run_on(executor: Executor, core: _core.Reproduction, report: Progress | None) -> None:
+    """Runs the cells of all studies on an executor."""
     sizes = core.sizes()
     total = sum(sizes)
     done = 0
     # The jobs in flight and their studies: a job contains the name of its study, so no two are equal.
     study_of: dict[str, int] = {}
 
-    def todo() -> Iterator[str]:
-        # A study is opened once all jobs of the previous one are in flight: few studies are in memory.
+    def jobs() -> Iterator[str]:
+        # A study is opened once all jobs of the study before it are in flight: few studies are in memory.
         nonlocal done
         for number, size in enumerate(sizes):
             cells, warnings = core.jobs(number)
@@ -112,10 +113,10 @@ def _run_on(executor: Executor, core: _core.Reproduction, tell: Progress | None)
                 study_of[cell] = number
                 yield cell
 
-    for job, answer in answers(executor, _core.run_cell, todo()):
+    for job, answer in answers(executor, _core.run_cell, jobs()):
         label, failure = core.answer(study_of.pop(job), job, answer)
         done += 1
         if failure is not None:
             _warn(failure)
-        if tell is not None:
-            tell(done, total, label)
+        if report is not None:
+            report(done, total, label)

@@ -107,13 +107,13 @@ class Result:
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """A summary per flow group, and all of the above, as plain values."""
+        """The output of `skyhaul run --json`: quantities of the run, of each flow, flow group and link."""
         summary: dict[str, Any] = json.loads(self._core.summary_json())
         return summary
 
     @property
     def ended_early(self) -> str | None:
-        """Why the run ended before its time, with the results until then; `None` if it did not."""
+        """Why the run ended early, with results up to that time; `None` if it ran to its end."""
         why: str | None = self.summary.get("ended_early")
         return why
 
@@ -137,7 +137,7 @@ class Result:
         s = self.summary
         html = _html.head(s["title"] or "A run", f"{s['duration_s']:g} s", f"seed {s['seed']}")
         for first, *rows in self._core.tables():
-            # The names come first; what begins with a digit is a number.
+            # Cells that begin with a digit are numbers, and are aligned as such.
             cells = ([_html.Number(c) if c[:1].isdigit() else c for c in row] for row in rows)
             html += _html.table(first, cells)
         return html

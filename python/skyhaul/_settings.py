@@ -45,14 +45,14 @@ def toml(value: Value) -> str:
     if isinstance(it, PathLike):
         it = fspath(it)
     if isinstance(it, str):
-        # A JSON string is a TOML string, except for one control character.
+        # A JSON string is a TOML string, except that TOML escapes DEL too.
         return json.dumps(it, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(it, Mapping):
         return "{ " + ", ".join(f"{toml(str(k))} = {toml(v)}" for k, v in it.items()) + " }"
     if isinstance(it, Sequence):
         return "[" + ", ".join(toml(v) for v in it) + "]"
     if isinstance(it, float) or not isinstance(it, int):
-        # Other numbers too, such as fractions.
+        # Also numbers of other types, such as fractions.
         try:
             number = float(it)
         except TypeError as e:

@@ -17,7 +17,7 @@ from ._core import SkyhaulError, StudyError
 from ._draw import renderer
 from ._elsewhere import Executor, answers
 from ._figure import Figure
-from ._progress import Progress, teller
+from ._progress import Progress, reporter
 from ._settings import Value, count, settings
 from ._table import Table
 
@@ -108,7 +108,7 @@ class Outcome:
         """Writes the report; returns the files written.
 
         A path that ends in `.html` gets one self-contained page; any other path becomes a results directory
-        with the page, figures, images and tables.
+        with the page, figures, images and tables. A directory with other files raises `OSError`.
         """
         path = Path(path)
         if path.suffix == ".html":
@@ -132,7 +132,7 @@ class Outcome:
         return self._core.text()
 
     def __repr__(self) -> str:
-        # A table that is printed has its first lines.
+        # The first lines of the table of means: at a prompt, all would be too many.
         lines = self._core.means().splitlines()
         more = (
             [f"… and {len(lines) - MOST_LINES} more lines: print() shows all"] if lines[MOST_LINES:] else []
@@ -140,7 +140,7 @@ class Outcome:
         return "\n".join([self._head(), *lines[:MOST_LINES], *more])
 
     def _head(self) -> str:
-        """What it is, in one line."""
+        """The outcome in one line: title, verdicts and size."""
         return f"<Outcome of {self.summary['title']}: {self._core.counts()}, {', '.join(self._size())}>"
 
     def _size(self) -> tuple[str, str]:
@@ -211,16 +211,16 @@ class Study:
         so that an interrupted study can continue, or True for the folder that the command uses. `progress` is
         a function, or True for a bar in a notebook, a line on a terminal or a few lines in a pipe. An
         `executor` runs the cells elsewhere: an executor of concurrent.futures or a Dask client. Its workers
-        need the same version of this package and refuse jobs of another. Cells are stored as they finish.
+        need the same version of this package, and refuse jobs of another. Cells are stored as they finish.
 
         A cell that fails raises a warning and is listed in `Outcome.failed`; the others continue.
         """
-        tell = teller(progress)
+        report = reporter(progress)
         if isinstance(cache, bool):
             cache = _core.cache_dir() if cache else None
         folder = None if cache is None else Path(cache)
         if executor is None:
-            return Outcome(self._core.run(jobs, folder, tell, _warn))
+            return Outcome(self._core.run(count("jobs", jobs, 0) or 0, folder, report, _warn))
         todo, damaged = self._core.jobs(folder)
         for line in damaged:
             _warn(line)
@@ -234,8 +234,8 @@ class Study:
                 found.append((job, answer))
                 if folder is not None:
                     self._core.store(folder, job, answer)
-                if tell is not None:
-                    tell(len(self) - len(todo) + len(found), len(self), str(json.loads(job)["label"]))
+                if report is not None:
+                    report(len(self) - len(todo) + len(found), len(self), str(json.loads(job)["label"]))
         except Exception as e:
             self._explain(e)
             raise
@@ -253,7 +253,7 @@ class Study:
                 pickle.dumps(cls)
                 if cls.__module__ != "__main__":
                     continue
-            except Exception:  # Whatever pickle makes of the class.
+            except Exception:  # Pickling may raise anything.
                 pass
             raise StudyError(
                 f'controls["{name}"]: the executor cannot send {cls.__qualname__} of {cls.__module__} to '

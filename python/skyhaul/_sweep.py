@@ -1,4 +1,4 @@
-"""A study in one call: a scenario, the keys to vary and the metrics."""
+"""A study in one call: a scenario, keys that vary, and metrics."""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -69,11 +69,11 @@ _form = _core.closed_form
 MATHIS_PERIODIC: Final = math.sqrt(3 / 2)
 """Constant of `mathis` for periodic losses, with one acknowledgement per packet."""
 MATHIS_PERIODIC_DELAYED: Final = math.sqrt(3 / 4)
-"""The same with one acknowledgement per two packets."""
+"""Constant of `mathis` for periodic losses, with one acknowledgement per two packets."""
 MATHIS_RANDOM: Final = 1.31
 """Constant of `mathis` for independent random losses, one acknowledgement per packet; limit for p → 0."""
 MATHIS_RANDOM_DELAYED: Final = 0.93
-"""The same with one acknowledgement per two packets."""
+"""Constant of `mathis` for independent random losses, one acknowledgement per two packets."""
 
 
 def slow_start_time(rtt: float, rate: float, bits: float = 8000) -> float:
@@ -87,7 +87,7 @@ def slow_start_rounds(n: int, w1: float = 1, growth: float = 2) -> int:
 
 
 def transfer_time(n: int, rtt: float, w1: float = 1, growth: float = 2, *, handshake: bool = False) -> float:
-    """Seconds of such a transfer; a handshake adds one RTT."""
+    """Seconds of a transfer of `n` packets in `slow_start_rounds` round trips; a handshake adds one RTT."""
     if not (math.isfinite(rtt) and rtt > 0):
         raise ValueError(f"rtt is {rtt}: write a number above 0")
     return (slow_start_rounds(n, w1, growth) + handshake) * rtt
@@ -129,7 +129,7 @@ def aimd(p: float, rtt: float, alpha: float, beta: float, b: float = 1) -> float
 
 
 def aimd_timeouts(p: float, rtt: float, t0: float, alpha: float, beta: float, b: float = 1) -> float:
-    """The same with timeouts ([YL])."""
+    """Packets/s of AIMD as in `aimd`, with timeouts ([YL])."""
     return _form("aimd_timeouts", p, rtt, t0, b, alpha, beta)
 
 
@@ -139,7 +139,7 @@ def friendly_alpha(beta: float) -> float:
 
 
 def friendly_alpha_without_timeouts(beta: float) -> float:
-    """The same if they never do: 3(1 - beta)/(1 + beta)."""
+    """TCP-friendly increase if losses never end in timeouts: 3(1 - beta)/(1 + beta)."""
     return _form("friendly_alpha_without_timeouts", beta)
 
 
@@ -169,7 +169,7 @@ def clean_utilization(bdp: float, buffer: float, beta: float = 0.5) -> float:
 
 
 def sawtooth_period(flows: float, rtt: float, bdp: float, buffer: float, beta: float = 0.5) -> float:
-    """Seconds between losses of these flows."""
+    """Seconds between losses of `flows` synchronized flows on a loss-free drop-tail link."""
     return _form("sawtooth_period", flows, rtt, bdp, buffer, beta)
 
 
@@ -282,7 +282,7 @@ class AsymmetricPath:
         return Period(*_core.transmission_period(*path, w, acks, d))
 
     def rate(self, w: float, acks: float | None = None, d: float = 0.0) -> float:
-        """Rate of that window, bit/s."""
+        """Rate of a window of `w` packets, bit/s."""
         return 8 * self.packet * w / self.period(w, acks, d).length
 
     def data_time_after_loss(self, w: float, beta: float) -> float:

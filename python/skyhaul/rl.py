@@ -36,6 +36,7 @@ __all__ = ["OBSERVATION", "SatelliteEnv"]
 OBSERVATION = ("goodput", "delay", "loss", "window", "in_flight", "action")
 """The names of the numbers in an observation, in order."""
 
+# The bounds of the observation.
 LEAST = np.array([0, 0, 0, 0, 0, -1], dtype=np.float32)
 MOST = np.array([10, 100, 1, 100, 10, 1], dtype=np.float32)
 
@@ -47,7 +48,7 @@ class _Stopped(Exception):
     """Ends a run that is no longer needed."""
 
 
-class _Seen(NamedTuple):
+class _State(NamedTuple):
     """The state of a connection when a decision is due."""
 
     time: float
@@ -60,23 +61,23 @@ class _Seen(NamedTuple):
     smss: int
 
 
-class _Link:
-    """The channel between the environment and the run in its own thread; they take turns."""
+class _Channel:
+    """Joins the environment and the run in its own thread, which wait for each other in turn."""
 
     def __init__(self) -> None:
-        self.seen: queue.SimpleQueue[_Seen | Result | BaseException] = queue.SimpleQueue()
+        self.states: queue.SimpleQueue[_State | Result | BaseException] = queue.SimpleQueue()
         self.factor: queue.SimpleQueue[float | None] = queue.SimpleQueue()
 
-    def decide(self, seen: _Seen) -> float:
-        """Hands over the observed state, and waits for the window's factor."""
-        self.seen.put(seen)
+    def decide(self, state: _State) -> float:
+        """Passes a state to the environment, and waits for the factor of the window."""
+        self.states.put(state)
         factor = self.factor.get()
         if factor is None:
             raise _Stopped
         return factor
 
 
-def _control(link: _Link, interval: float) -> type[Control]:
+def _control(channel: _Channel, interval: float) -> type[Control]:
     """A control class that asks a channel for decisions."""
 
     class Agent(Control):
@@ -100,7 +101,7 @@ def _control(link: _Link, interval: float) -> type[Control]:
             pass
 
         def on_wake(self) -> None:
-            seen = _Seen(
+            state = _State(
                 self.now,
                 self.delivered,
                 self.lost,
@@ -110,7 +111,7 @@ def _control(link: _Link, interval: float) -> type[Control]:
                 self.min_rtt,
                 self.smss,
             )
-            factor = link.decide(seen)
+            factor = channel.decide(state)
             self.cwnd = min(max(1.0, self.cwnd * factor), max(1.0, self.rwnd))
             self.wake_at(self.now + interval)
 
@@ -158,23 +159,23 @@ class SatelliteEnv(gymnasium.Env[Any, Any]):
         """
         own: dict[str, Value] = {f"flows.{flow}.count": 1, **(set or {})}
         # The base RTT and the rate do not depend on the control.
-        found = check(scenario, set=own, text=text)
-        group = next(f for f in found["flows"] if f["name"] == flow)
+        checked = check(scenario, set=own, text=text)
+        group = next(f for f in checked["flows"] if f["name"] == flow)
         if group["count"] != 1:
             raise ScenarioError(
                 f"set: flows.{flow}.count: an agent controls one connection: write 1, or omit it"
             )
         self._interval = _positive("interval", interval, group["base_rtt_s"])
-        self._rate = _positive("rate", rate, _bottleneck(found, group))
+        self._rate = _positive("rate", rate, _bottleneck(checked, group))
         self._bdp: float = max(1.0, self._rate * group["base_rtt_s"] / 8 / group["packet_bytes"])
         self._weights = delay_weight, loss_weight
         self._scenario = scenario
         self._text = text
         cc: Value = {"name": "user", "control": CONTROL}
         self._set = {**own, f"flows.{flow}.cc": cc}
-        self._link: _Link | None = None
+        self._channel: _Channel | None = None
         self._thread: threading.Thread | None = None
-        self._last: _Seen | None = None
+        self._last: _State | None = None
         self._observation = np.zeros(len(OBSERVATION), dtype=np.float32)
         self.observation_space = gymnasium.spaces.Box(LEAST, MOST, dtype=np.float32)
         self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (1,), dtype=np.float32)
@@ -195,88 +196,91 @@ class SatelliteEnv(gymnasium.Env[Any, Any]):
         """Starts a run with its own seed, up to the first decision."""
         super().reset(seed=seed, options=options)
         self.close()
-        of_run = int(self.np_random.integers(2**31))
-        link = _Link()
-        controls = {CONTROL: _control(link, self._interval)}
+        run_seed = int(self.np_random.integers(2**31))
+        channel = _Channel()
+        controls = {CONTROL: _control(channel, self._interval)}
 
         def work() -> None:
             try:
-                done = run(self._scenario, set=self._set, text=self._text, seed=of_run, controls=controls)
-                link.seen.put(done)
+                done = run(self._scenario, set=self._set, text=self._text, seed=run_seed, controls=controls)
+                channel.states.put(done)
             except BaseException as e:
-                link.seen.put(e)
+                channel.states.put(e)
 
-        self._link = link
+        self._channel = channel
         self._last = None
         self._thread = threading.Thread(target=work, name="skyhaul-run", daemon=True)
         self._thread.start()
-        seen = self._next(link)
-        if isinstance(seen, Result):
+        state = self._next(channel)
+        if isinstance(state, Result):
             raise ScenarioError(
                 f"interval: {self._interval:g} s: the run ended before the first decision: write a shorter "
                 "one, or a longer duration"
             )
-        self._observe(seen, 0.0)
-        return self._observation.copy(), {"time_s": seen.time, "cwnd": seen.cwnd, "seed": of_run}
+        self._observe(state, 0.0)
+        return self._observation.copy(), {"time_s": state.time, "cwnd": state.cwnd, "seed": run_seed}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Sets the window and continues the run to the next decision, or to its end."""
-        if self._link is None or self._last is None:
+        if self._channel is None or self._last is None:
             raise gymnasium.error.ResetNeeded(
                 "call reset() before the first step(), and after the end of each episode"
             )
         chosen = float(np.clip(np.asarray(action, dtype=np.float64).reshape(-1)[0], -1.0, 1.0))
         if math.isnan(chosen):
             raise _core.SkyhaulError("action: nan: write a number from -1 to 1")
-        self._link.factor.put(2.0**chosen)
-        seen = self._next(self._link)
-        if isinstance(seen, Result):
-            # The last part is shorter than an interval and not observed: the previous reward is repeated.
-            info = {"time_s": float(seen.summary["duration_s"]), "cwnd": self._last.cwnd, "result": seen}
+        self._channel.factor.put(2.0**chosen)
+        state = self._next(self._channel)
+        if isinstance(state, Result):
+            # The time since the last decision is shorter than an interval and not observed: the last reward
+            # is repeated.
+            info = {"time_s": float(state.summary["duration_s"]), "cwnd": self._last.cwnd, "result": state}
             self.close()
             return self._observation.copy(), self._reward(), False, True, info
-        self._observe(seen, chosen)
+        self._observe(state, chosen)
         return (
             self._observation.copy(),
             self._reward(),
             False,
             False,
-            {"time_s": seen.time, "cwnd": seen.cwnd},
+            {"time_s": state.time, "cwnd": state.cwnd},
         )
 
     def close(self) -> None:
         """Ends the run in progress."""
-        if self._thread is not None and self._link is not None:
-            self._link.factor.put(None)
+        if self._thread is not None and self._channel is not None:
+            self._channel.factor.put(None)
             self._thread.join()
         self._thread = None
-        self._link = None
+        self._channel = None
 
-    def _next(self, link: _Link) -> _Seen | Result:
-        seen = link.seen.get()
-        if isinstance(seen, BaseException):
+    def _next(self, channel: _Channel) -> _State | Result:
+        """The next state of the run, or its result; raises the exception that ended it."""
+        state = channel.states.get()
+        if isinstance(state, BaseException):
             self._thread = None
-            self._link = None
-            if isinstance(seen, ControlError) and isinstance(seen.__cause__, _Stopped):
+            self._channel = None
+            if isinstance(state, ControlError) and isinstance(state.__cause__, _Stopped):
                 raise gymnasium.error.ResetNeeded("the run was ended; call reset()")
-            raise seen
-        return seen
+            raise state
+        return state
 
-    def _observe(self, seen: _Seen, action: float) -> None:
+    def _observe(self, state: _State, action: float) -> None:
+        """Computes the observation of the interval since the last state."""
         last = self._last
-        delivered = seen.delivered - (last.delivered if last else 0)
-        lost = seen.lost - (last.lost if last else 0)
-        time = seen.time - last.time if last else self._interval
-        delay = seen.srtt / seen.min_rtt - 1 if seen.srtt and seen.min_rtt else 0.0
+        delivered = state.delivered - (last.delivered if last else 0)
+        lost = state.lost - (last.lost if last else 0)
+        time = state.time - last.time if last else self._interval
+        delay = state.srtt / state.min_rtt - 1 if state.srtt and state.min_rtt else 0.0
         numbers = [
             8 * delivered / (time * self._rate) if time > 0 else 0.0,
             delay,
             lost / (delivered + lost) if delivered + lost else 0.0,
-            seen.cwnd / self._bdp,
-            seen.in_flight / seen.cwnd,
+            state.cwnd / self._bdp,
+            state.in_flight / state.cwnd,
             action,
         ]
-        self._last = seen
+        self._last = state
         self._observation = np.clip(np.array(numbers, dtype=np.float32), LEAST, MOST)
 
     def _reward(self) -> float:
@@ -297,10 +301,10 @@ def _positive(name: str, value: float | None, otherwise: float | None) -> float:
     return number
 
 
-def _bottleneck(found: Mapping[str, Any], group: Mapping[str, Any]) -> float | None:
+def _bottleneck(checked: Mapping[str, Any], group: Mapping[str, Any]) -> float | None:
     """Rate of the slowest link of a flow group, bit/s, among the links with a constant rate."""
     name = (group["bottleneck"] or {}).get("link")
-    return next((link["forward"]["rate_bit_s"] for link in found["links"] if link["name"] == name), None)
+    return next((link["forward"]["rate_bit_s"] for link in checked["links"] if link["name"] == name), None)
 
 
 gymnasium.register(id="skyhaul/Satellite-v0", entry_point="skyhaul.rl:SatelliteEnv")

@@ -42,7 +42,7 @@ class Type:
     autocorrelation_trace: list[float]
     """Autocorrelation of the trace at lags 1, 2, …, in frames of the type."""
     autocorrelation_model: list[float]
-    """The same of the model."""
+    """Autocorrelation of the model at the same lags."""
 
 
 @dataclass(frozen=True)

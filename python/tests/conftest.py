@@ -1,6 +1,6 @@
-"""Skips are written down beside those of the Rust tests, and are failures with SKYHAUL_REQUIRE=all.
+"""Skipped tests are listed beside those of Rust, and are failures with SKYHAUL_REQUIRE=all.
 
-Those of tests marked `optional` are only written down.
+Tests marked `optional` are only listed.
 """
 
 import os

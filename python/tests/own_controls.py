@@ -14,7 +14,7 @@ class Reno(sh.Control):
 
 
 class Written(sh.Control):
-    """The same with every event written out, without what the base class does."""
+    """The same growth and halving with every event written out, without the base class."""
 
     def on_start(self, start):
         if start.kind == "established":
@@ -35,7 +35,7 @@ class Written(sh.Control):
             self.cwnd += min(ack.acked, self.cwnd) / self.cwnd
 
     def _half(self):
-        # What selective acknowledgements report still counts as in flight: no reason for a larger window.
+        # FlightSize includes selectively acknowledged data: a reduction must not enlarge the window.
         repairing = self.phase != "loss" and not self.after_timeout and self.pipe < self.in_flight
         most = self.cwnd if repairing else float("inf")
         return max(min(self.in_flight * 0.5, most), 2.0)
@@ -77,7 +77,7 @@ class Gentle(sh.Control):
 
 
 class Fragile(sh.Control):
-    """Falls over on the hundredth acknowledgement."""
+    """Raises an exception on the hundredth acknowledgement."""
 
     def __init__(self, when=100):
         self.left = when

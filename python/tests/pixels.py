@@ -53,7 +53,7 @@ def _unfiltered(kind, line, above, channels):
 
 
 def browser():
-    """A browser that takes pictures of pages, or None. CHROMIUM names it."""
+    """A browser that takes pictures of pages, or None. The variable CHROMIUM may name it."""
     names = (os.environ.get("CHROMIUM"), "chromium", "chromium-browser", "google-chrome")
     return next(filter(None, (shutil.which(n) for n in names if n)), None)
 

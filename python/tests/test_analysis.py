@@ -98,6 +98,6 @@ def test_what_is_outside_of_the_domain_is_an_error_not_nan():
 def test_every_form_of_expressions_is_documented():
     names = [name for name, _, _ in _core.closed_forms()]
     assert names == sorted(names)
-    # What the class AsymmetricPath holds.
+    # Forms that the class AsymmetricPath has as methods.
     of_a_path = {"ack_period", "ack_time", "acks_by_timer", "data_time", "period", "rtt_of_period"}
     assert set(names) - of_a_path <= set(analysis.__all__)

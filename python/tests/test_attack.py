@@ -71,19 +71,19 @@ def test_a_file_of_bounds_is_the_same_as_a_dict(tmp_path):
 
 
 def test_a_control_of_ones_own(tmp_path):
-    told = []
+    calls = []
     out = tmp_path / "out"
     # No buffer that its first ten segments overflow: a loss would leave it less than ten.
     bounds = {**BOUNDS, "buffer": "20 BDP"}
     options = {"bounds": bounds, "out": out, "controls": {"timid": Timid}, "jobs": 2}
-    progress = lambda done, total, text: told.append((done, total, text))  # noqa: E731
+    progress = lambda done, total, text: calls.append((done, total, text))  # noqa: E731
     found = sh.attack("user:timid", "collapse", 32, progress=progress, **options)
     # Ten segments a round trip: least where the path carries most, at most 120,000 bits in 80 ms of 4 Mbit/s.
     assert (found.case["rate"], found.case["rtt"]) == ("4 Mbit/s", "80 ms")
     assert 0.9 * 0.375 < found.value < 0.375
     assert found.trouble == []
-    assert told[-1][:2] == (32, 32)
-    assert "32 cases" in told[-1][2]
+    assert calls[-1][:2] == (32, 32)
+    assert "32 cases" in calls[-1][2]
     # The journal has all cases: the same call runs none of them again.
     assert sh.attack("user:timid", "collapse", 32, **options).summary == found.summary
 
@@ -110,7 +110,7 @@ def test_an_exception_of_the_observer_ends_the_search(tmp_path):
 
     with pytest.raises(RuntimeError, match="enough"):
         sh.attack("newreno", "collapse", 2000, bounds=BOUNDS, out=tmp_path / "out", progress=stop)
-    # What is not found yet is found by the next call.
+    # The next call continues the search.
     found = sh.attack("newreno", "collapse", 16, bounds=BOUNDS, out=tmp_path / "out")
     assert found.summary["cases"] == 16
 

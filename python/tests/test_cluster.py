@@ -1,4 +1,4 @@
-"""Studies on a cluster: the same bits, whatever becomes of workers."""
+"""Studies on a cluster: the same results, even if a worker is killed."""
 
 import os
 import signal
@@ -66,7 +66,7 @@ def client():
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """What a results directory holds, but for the manifest: host and date."""
+    """The files of a results directory without the manifest, which has host and date."""
     found = (p for p in folder.rglob("*") if p.is_file() and p.name != "manifest.json")
     return {str(p.relative_to(folder)): p.read_bytes() for p in found}
 

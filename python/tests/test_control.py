@@ -36,7 +36,7 @@ def built_in(cc, seed=3, **changes):
     return sh.run("preset:peach-geo", set={**PATH, "flows.bulk.cc": cc, **changes}, seed=seed, digest=True)
 
 
-# What it does
+# Behaviour
 
 
 @pytest.mark.parametrize("cls", [sh.Control, Reno, Written])
@@ -112,68 +112,68 @@ def test_instances_are_one_per_connection():
 
 
 def test_events_come_with_their_facts():
-    seen = {}
+    facts = {}
 
     class Curious(sh.Control):
         policy = sh.Policy(rate_samples=True, watch_head=True)
 
         def on_start(self, start):
             super().on_start(start)
-            seen["start"] = (start.kind, start.rtt, start.syn_lost, self.now, self.cwnd)
+            facts["start"] = (start.kind, start.rtt, start.syn_lost, self.now, self.cwnd)
 
         def on_ack(self, ack):
             super().on_ack(ack)
-            seen.setdefault("kinds", set()).add(ack.kind)
+            facts.setdefault("kinds", set()).add(ack.kind)
             if ack.rate and self.round > 5:
-                seen["rate"] = (ack.rate.rate, ack.rate.interval, ack.rate.delivered)
+                facts["rate"] = (ack.rate.rate, ack.rate.interval, ack.rate.delivered)
             if ack.rtt:
-                seen["rtt"] = (ack.rtt, self.srtt, self.min_rtt, self.rttvar)
-            seen["path"] = (self.smss, self.rwnd, self.in_flight, self.pipe, self.queued)
-            seen["head"] = (self.head_age, self.head_retransmissions)
-            seen["count"] = (self.delivered, self.lost, self.round, self.app_limited, self.probes)
+                facts["rtt"] = (ack.rtt, self.srtt, self.min_rtt, self.rttvar)
+            facts["path"] = (self.smss, self.rwnd, self.in_flight, self.pipe, self.queued)
+            facts["head"] = (self.head_age, self.head_retransmissions)
+            facts["count"] = (self.delivered, self.lost, self.round, self.app_limited, self.probes)
 
         def on_congestion(self, loss):
             super().on_congestion(loss)
-            seen["loss"] = (loss.kind, self.phase)
+            facts["loss"] = (loss.kind, self.phase)
 
         def on_recovered(self):
             super().on_recovered()
-            seen["recovered"] = self.phase
+            facts["recovered"] = self.phase
 
         def on_sent(self, sent):
-            seen["sent"] = sent.length
-            seen["again"] = seen.get("again", 0) + sent.retransmission
+            facts["sent"] = sent.length
+            facts["again"] = facts.get("again", 0) + sent.retransmission
 
         def on_transmit(self, transmit):
-            seen.setdefault("blocked", set()).add(transmit.blocked)
-            seen.setdefault("clock", set()).add(transmit.clock)
+            facts.setdefault("blocked", set()).add(transmit.blocked)
+            facts.setdefault("clock", set()).add(transmit.clock)
             assert transmit.sent >= 0
 
     r = run(Curious, **{"flows.bulk.count": 1})
-    kind, rtt, syn_lost, now, cwnd = seen["start"]
+    kind, rtt, syn_lost, now, cwnd = facts["start"]
     assert (kind, rtt, syn_lost, cwnd) == ("established", 0.55, False, 10)
     assert 0 <= now < 0.55
-    assert seen["kinds"] == {"new", "partial", "full", "duplicate"} or seen["kinds"] == {
+    assert facts["kinds"] == {"new", "partial", "full", "duplicate"} or facts["kinds"] == {
         "new",
         "full",
         "duplicate",
     }
-    rate, interval, delivered = seen["rate"]
+    rate, interval, delivered = facts["rate"]
     assert rate == int(8 * delivered / interval)
-    assert all(0.55 <= t < 0.7 for t in seen["rtt"][:3])
-    smss, rwnd, in_flight, pipe, queued = seen["path"]
+    assert all(0.55 <= t < 0.7 for t in facts["rtt"][:3])
+    smss, rwnd, in_flight, pipe, queued = facts["path"]
     flow = r.summary["flows"][0]
     assert smss == flow["bytes_acked"] / flow["unique_segments"]
     assert queued > 0
     assert 0 < pipe <= in_flight <= rwnd
-    assert seen["head"][0] < 2
-    assert seen["count"][0] >= r.summary["flows"][0]["bytes_acked"]
-    assert seen["loss"] == ("loss", "open")
-    assert seen["recovered"] == "open"
-    assert seen["again"] == r.summary["flows"][0]["retransmissions"]
-    assert {"cwnd"} <= seen["blocked"]
-    assert {"ack"} <= seen["clock"]
-    # Events that are asked for change nothing.
+    assert facts["head"][0] < 2
+    assert facts["count"][0] >= r.summary["flows"][0]["bytes_acked"]
+    assert facts["loss"] == ("loss", "open")
+    assert facts["recovered"] == "open"
+    assert facts["again"] == r.summary["flows"][0]["retransmissions"]
+    assert {"cwnd"} <= facts["blocked"]
+    assert {"ack"} <= facts["clock"]
+    # Handlers that only record change nothing.
     assert digest(r) == digest(built_in("sack", **{"flows.bulk.count": 1}))
 
 
@@ -252,7 +252,7 @@ def test_low_priority_is_marked():
     assert digest(polite) != digest(built_in("sack", **crowd))
 
 
-# It is deterministic
+# Determinism
 
 
 def test_random_numbers_belong_to_seed_and_flow():
@@ -275,7 +275,7 @@ def test_random_numbers_belong_to_seed_and_flow():
         run(TooEarly)
 
 
-# It fails
+# Failures
 
 
 def test_an_exception_ends_the_run_and_is_the_cause():
@@ -459,12 +459,12 @@ def test_a_public_method_that_nothing_calls_is_a_warning():
         def _own(self):
             return 1.0
 
-    with pytest.warns(UserWarning, match=r"nothing calls Helped\.bandwidth") as told:
+    with pytest.warns(UserWarning, match=r"nothing calls Helped\.bandwidth") as caught:
         run(Helped)
-    assert len(told) == 1
+    assert len(caught) == 1
 
 
-# What a control returns is what happens
+# Effects of returned values
 
 
 class Delay(sh.Control):

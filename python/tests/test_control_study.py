@@ -50,7 +50,7 @@ def test_studies_take_them_beside_built_in_ones_on_any_number_of_threads():
     one = study().run(jobs=1)
     assert one.cells["cc"] == ["sack"] * 3 + ["user:mine"] * 3 + ["0.8"] * 3
     goodput = one.cells["goodput"]
-    # The options' defaults make it SACK on another initial window: the same numbers on each seed.
+    # With its default options it behaves as SACK: the same numbers on each seed.
     assert goodput[:3] == goodput[3:6] != goodput[6:]
     assert one.failed == []
     assert "failed" not in one.cells.column_names
@@ -130,7 +130,7 @@ def test_in_a_study_the_other_cells_go_on(tmp_path):
         assert "a hundred were enough" in page
         assert "Traceback (most recent call last)" in page
     assert o.summary["missing_cells"] == 0
-    # Nothing of them was kept.
+    # The cache has none of the failed cells.
     assert len(study(Fragile, FAILING)._core.jobs(tmp_path)[0]) == 3
     with (
         ProcessPoolExecutor(1, mp_context=get_context("spawn")) as processes,
@@ -183,7 +183,7 @@ def test_the_cache_knows_one_version_of_a_class_from_another(module, tmp_path):
     # The same text elsewhere is the same control.
     same = study(module(MODULE.format(kept=0.5)))
     assert same._core.jobs(cache) == ([], [])
-    # A constant that a function names which a method names.
+    # The constant belongs to a function that a method calls.
     other = study(module(MODULE.format(kept=0.9)))
     assert len(other._core.jobs(cache)[0]) == 6
     assert other.run(cache=cache).cells["goodput"][3:] != first.cells["goodput"][3:]
@@ -207,6 +207,25 @@ def test_closures_and_attributes_count():
     assert fingerprint(one) != before
     assert fingerprint(make(object())) is None
     assert fingerprint(Gentle) != fingerprint(Reno)
+
+
+def test_a_policy_that_a_class_names_counts():
+    from skyhaul._control import fingerprint
+
+    def make(attribute, used):
+        class Mine(sh.Control):
+            policy = attribute
+
+            def on_start(self, start):
+                super().on_start(start)
+                self.most = used.max_burst
+
+        return Mine
+
+    one, two = sh.Policy(max_burst=1), sh.Policy(max_burst=2)
+    prints = [fingerprint(make(a, b)) for a in (one, two) for b in (one, two)]
+    assert None not in prints
+    assert len(set(prints)) == 4
 
 
 def test_a_class_without_source_is_not_cached(tmp_path):

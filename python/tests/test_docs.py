@@ -57,10 +57,10 @@ def test_reports_name_tests_that_exist():
     verdicts = set(re.findall(r"^\* \*\*([^*]+)\*\*:", page, re.M))
     rows = [r for r in re.findall(r"^\| (.*) \|$", page, re.M) if not r.startswith("source |")]
     assert len(rows) >= 59
-    for source, *_, verdict, held in (row.split(" | ") for row in rows):
+    for source, *_, verdict, proof in (row.split(" | ") for row in rows):
         assert verdict.strip("*") in verdicts, source
-        found = re.findall(r"((?:`[\w-]+`, )*`[\w-]+`) in `([\w./-]+)`", held)
-        assert bool(found) != bool(re.fullmatch(r"by hand, \d{4}-\d\d-\d\d", held)), source
+        found = re.findall(r"((?:`[\w-]+`, )*`[\w-]+`) in `([\w./-]+)`", proof)
+        assert bool(found) != bool(re.fullmatch(r"by hand, \d{4}-\d\d-\d\d", proof)), source
         for names, file in found:
             text = (ROOT / file).read_text(encoding="utf-8")
             for name in re.findall(r"`([\w-]+)`", names):
@@ -84,19 +84,19 @@ def test_every_example_of_the_scenario_format_is_valid(monkeypatch):
     tool = importlib.import_module("scenario_format")
     whole = json.loads((ROOT / "schema" / "scenario.json").read_text(encoding="utf-8"))
     wrong, row = [], tool.row
-    seen = 0
+    count = 0
 
     def checked(schema, within, key, node, required):
-        nonlocal seen
+        nonlocal count
         example = tool.example(schema, within, key, node)
         validator = jsonschema.Draft202012Validator({**node, "$defs": whole["$defs"]})
         wrong.extend(f"{example}: {e.message}" for e in validator.iter_errors(tomllib.loads(example)[key]))
-        seen += 1
+        count += 1
         return row(schema, within, key, node, required)
 
     monkeypatch.setattr(tool, "row", checked)
     tool.page()
-    assert seen > 500
+    assert count > 500
     assert not wrong
 
 
@@ -117,13 +117,13 @@ def test_files_and_commands_work(name, tmp_path):
         line, _, target = line.partition(" > ")
         args = [sys.executable, "-m", "skyhaul", *shlex.split(line)[1:]]
         done = subprocess.run(args, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-        said = [text for text in done.stderr.splitlines() if not text.startswith("skyhaul: warning: ")]
-        assert (done.returncode, said) == (0, []), line
+        errors = [text for text in done.stderr.splitlines() if not text.startswith("skyhaul: warning: ")]
+        assert (done.returncode, errors) == (0, []), line
         if target:
             assert done.stdout, line
 
 
-# What the pages take for granted: a path, its ends, and files that they name.
+# Files that the pages name or extend: a path, and traces.
 CHAIN = """schema = 1
 duration = "600 s"
 [links.near]
@@ -148,7 +148,7 @@ FILES = {
     "orbit.csv": "time_s,delay_s\n0,0.27\n10,0.28\n",
     "uplink.csv": "time_s,rate_mbit_s\n0,1\n10,2\n",
 }
-# Tables in which what stands alone in a block belongs.
+# The tables of keys that stand alone in a block.
 ALONE = {"cc": "flows.bulk", "fade": "links.sat", "reverse": "links.sat"}
 # The interfaces of a gateway, which most blocks of its page leave out.
 GATEWAY = '[terrestrial]\ninterface = "lan0"\n[satellite]\ninterface = "sat0"\n'

@@ -57,7 +57,7 @@ def fields():
 def test_every_public_member_has_a_docstring():
     names = dict(members())
     assert len(names) > 200
-    # A value says nothing of itself: the test of the fields sees it.
+    # A value has no docstring; the test of the fields covers it.
     values = {"skyhaul.Control.policy"}
     missing = [
         name
@@ -80,7 +80,7 @@ def test_docstrings_are_sentences():
     texts |= {name: text or "" for name, text in fields()}
     for name, text in texts.items():
         assert not re.search(r"\b([a-z]+) \1\b", text), name
-        # British spelling is not the one of the keys and pages.
+        # Keys and pages spell this word with z.
         assert not re.search(r"[Uu]tilis", text), name
 
 
@@ -103,5 +103,4 @@ def test_editors_and_help_say_the_same(path, text):
     thing = sh
     for name in path:
         thing = getattr(thing, name)
-    said = inspect.getdoc(thing)
-    assert said == text
+    assert inspect.getdoc(thing) == text

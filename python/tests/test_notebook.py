@@ -1,4 +1,4 @@
-"""The notebook runs from top to bottom, and its figure is seen in what shows it."""
+"""The notebook runs from top to bottom, and the programs that show it show its figure."""
 
 import base64
 import contextlib
@@ -129,7 +129,7 @@ def test_jupyterlab_shows_the_figure(executed, tmp_path):
         pytest.skip("no Chromium")
     folder = tmp_path / "notebooks"
     folder.mkdir()
-    # The figure alone, as it was saved. Without a kernel in the file a dialog would lie over it.
+    # The figure alone. Without the metadata of a kernel, JupyterLab would open a dialog above it.
     cell = nbformat.v4.new_code_cell("outcome", outputs=[figure_of(executed)])
     alone = nbformat.v4.new_notebook(cells=[cell], metadata=executed.metadata)
     nbformat.write(alone, folder / "figure.ipynb")

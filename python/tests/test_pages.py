@@ -70,8 +70,8 @@ class Session:
         done = subprocess.run(
             args, cwd=self.folder, env=self.env, capture_output=True, text=True, check=False
         )
-        said = [text for text in done.stderr.splitlines() if not text.startswith("skyhaul: warning: ")]
-        assert (done.returncode, said) == (0, []), line
+        errors = [text for text in done.stderr.splitlines() if not text.startswith("skyhaul: warning: ")]
+        assert (done.returncode, errors) == (0, []), line
         return done.stdout
 
     def python(self, block):
@@ -163,8 +163,8 @@ def test_the_extras_are_those_of_the_package():
     from skyhaul import _optional
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    said = {name: sorted(modules.values()) for name, modules in _optional.EXTRAS.items()}
-    assert said == {name: sorted(r) for name, r in project["optional-dependencies"].items()}
+    extras = {name: sorted(modules.values()) for name, modules in _optional.EXTRAS.items()}
+    assert extras == {name: sorted(r) for name, r in project["optional-dependencies"].items()}
     # The command says it too.
     (plot,) = project["optional-dependencies"]["plot"]
     assert f"pip install '{plot}'" in (ROOT / "crates/lab/src/picture.rs").read_text(encoding="utf-8")

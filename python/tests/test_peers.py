@@ -165,7 +165,7 @@ def test_finished_runs_are_found_again_unless_something_changed(tmp_path):
         (Simulator(), plan.Run("ns2", of("ns2", "sack"), 1e-3, 1, 10.0)),
     ]
     assert all(finished.get(*other) is None for other in others)
-    # A file cut short is as good as none.
+    # A truncated file counts as none.
     (tmp_path / f"{key(Simulator(), run)}.json").write_text('{"segments": 3')
     assert finished.get(Simulator(), run) is None
 

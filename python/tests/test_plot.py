@@ -208,10 +208,10 @@ def test_check_draws_with_the_renderer_of_python(tmp_path):
 
     assert check("pass.png")[0] == 0
     assert len(png((tmp_path / "pass.png").read_bytes())[2]) > 20
-    # A package of that name that cannot be imported is none.
+    # A package that cannot be imported counts as missing.
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['vl_convert'] = None\n")
-    code, said = check(
+    code, stderr = check(
         "none.png", PYTHONPATH=os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     )
     assert code == 2
-    assert "pip install 'vl-convert-python>=1.9,<2'" in said.splitlines()[-1]
+    assert "pip install 'vl-convert-python>=1.9,<2'" in stderr.splitlines()[-1]

@@ -1,4 +1,4 @@
-"""What is told while a study runs, by the place where it is told."""
+"""Reports of progress: in a pipe, on a terminal, in a notebook, and to a function."""
 
 import io
 import os
@@ -16,35 +16,36 @@ class Terminal(io.StringIO):
         return True
 
 
-def tell(monkeypatch, stream, total=200):
+def reported(monkeypatch, stream, total=200):
+    """What a reporter writes to standard error."""
     monkeypatch.setattr(sys, "stderr", stream)
-    told = _progress.teller(True)
+    report = _progress.reporter(True)
     for done in range(total + 1):
-        told(done, total, "cc = sack, loss = 1e-2 " * 20)
+        report(done, total, "cc = sack, loss = 1e-2 " * 20)
     return stream.getvalue()
 
 
 def test_a_pipe_gets_few_whole_lines(monkeypatch):
-    lines = tell(monkeypatch, io.StringIO()).splitlines()
+    lines = reported(monkeypatch, io.StringIO()).splitlines()
     assert lines == [f"{n} of 200 cells" for n in range(0, 201, 20)]
 
 
 def test_a_terminal_gets_one_line_no_wider_than_it_is(monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
-    said = tell(monkeypatch, Terminal())
-    assert said.count("\n") == 1
-    assert said.endswith("\n")
-    *_, last = said.strip("\n").split("\r")
+    text = reported(monkeypatch, Terminal())
+    assert text.count("\n") == 1
+    assert text.endswith("\n")
+    *_, last = text.strip("\n").split("\r")
     assert last.startswith("200 of 200 cells")
-    assert max(map(len, said.split("\r"))) <= 60
+    assert max(map(len, text.split("\r"))) <= 60
 
 
-def test_a_function_is_called_as_it_is_and_false_tells_nothing():
+def test_a_function_is_called_as_it_is_and_false_reports_nothing():
     def own(done, total, label):
         pass
 
-    assert _progress.teller(own) is own
-    assert _progress.teller(False) is None
+    assert _progress.reporter(own) is own
+    assert _progress.reporter(False) is None
 
 
 def test_a_notebook_gets_one_output_that_changes(monkeypatch):
@@ -62,7 +63,7 @@ def test_a_notebook_gets_one_output_that_changes(monkeypatch):
     monkeypatch.setattr(display, "display", first)
     shell = types.SimpleNamespace(kernel=object())
     monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: shell)
-    assert tell(monkeypatch, io.StringIO()) == ""
+    assert reported(monkeypatch, io.StringIO()) == ""
     assert len(outputs) == 1
     assert outputs[0]["text/plain"] == "200 of 200 cells"
     assert 'value="200" max="200"' in outputs[0]["text/html"]

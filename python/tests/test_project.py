@@ -1,4 +1,4 @@
-"""What stands around the code: licences of dependencies, how to cite."""
+"""Licences of dependencies, the version to cite, and the source archive."""
 
 import importlib.util
 import re

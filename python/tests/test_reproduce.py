@@ -113,30 +113,30 @@ def assert_same(here: dict[str, bytes], there: dict[str, bytes]) -> None:
 
 def test_here_and_in_processes_the_files_are_those_of_the_command(studies, command, tmp_path):
     expected = command()
-    told = []
+    calls = []
     here = sh.reproduce(
         studies=studies,
         out=tmp_path / "here",
         cache=tmp_path / "a",
         jobs=2,
-        progress=lambda done, total, label: told.append((done, total)),
+        progress=lambda done, total, label: calls.append((done, total)),
     )
     assert_same(files(here.folder), expected)
-    assert (told[0], told[-1]) == ((0, CELLS), (CELLS, CELLS))
+    assert (calls[0], calls[-1]) == ((0, CELLS), (CELLS, CELLS))
 
-    told.clear()
+    calls.clear()
     labels = []
 
-    def tell(done, total, label):
-        told.append((done, total))
+    def report(done, total, label):
+        calls.append((done, total))
         labels.append(label)
 
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         there = sh.reproduce(
-            studies=studies, out=tmp_path / "there", cache=tmp_path / "b", executor=pool, progress=tell
+            studies=studies, out=tmp_path / "there", cache=tmp_path / "b", executor=pool, progress=report
         )
     assert_same(files(there.folder), expected)
-    assert told == [(n, CELLS) for n in range(1, CELLS + 1)]
+    assert calls == [(n, CELLS) for n in range(1, CELLS + 1)]
     assert {label.split(":")[0] for label in labels} == {"old/one", "old/two"}
     assert there.summary == here.summary
     assert str(there) == str(here)
@@ -203,10 +203,12 @@ def test_what_was_interrupted_goes_on(studies, command, tmp_path):
         sh.reproduce(**options, executor=Once(5))
     assert '"complete": false' in (tmp_path / "out/manifest.json").read_text()
     rest = Once()
-    told = []
-    again = sh.reproduce(**options, executor=rest, progress=lambda done, total, _: told.append((done, total)))
+    calls = []
+    again = sh.reproduce(
+        **options, executor=rest, progress=lambda done, total, _: calls.append((done, total))
+    )
     assert rest.ran == CELLS - 5
-    assert told[-1] == (CELLS, CELLS)
+    assert calls[-1] == (CELLS, CELLS)
     assert_same(files(again.folder), expected)
     # Nothing is left to do.
     nothing = Once()

@@ -21,11 +21,11 @@ SHORT = {"duration": "12 s", "links.sat.rate": "2 Mbit/s"}
 
 def episode(env, action, seed=1):
     """Observations, rewards and the last information of an episode."""
-    seen, _ = env.reset(seed=seed)
-    observations, rewards = [seen], []
+    observation, _ = env.reset(seed=seed)
+    observations, rewards = [observation], []
     while True:
-        seen, reward, terminated, truncated, info = env.step(np.array([action], dtype=np.float32))
-        observations.append(seen)
+        observation, reward, terminated, truncated, info = env.step(np.array([action], dtype=np.float32))
+        observations.append(observation)
         rewards.append(reward)
         assert not terminated
         if truncated:
@@ -40,8 +40,8 @@ def test_gymnasium_finds_nothing_wrong():
 
 def test_it_is_registered():
     env = gym.make("skyhaul/Satellite-v0", set=SHORT)
-    seen, _ = env.reset(seed=1)
-    assert seen.shape == (len(OBSERVATION),)
+    observation, _ = env.reset(seed=1)
+    assert observation.shape == (len(OBSERVATION),)
     env.close()
 
 
@@ -59,7 +59,7 @@ def test_the_action_sets_the_window():
     for action in (1.0, 1.0, 0.0, -1.0, -5.0):
         *_, info = env.step(np.array([action], dtype=np.float32))
         windows.append(info["cwnd"])
-    # A factor of two each, one more where the action is beyond -1; one segment is the least.
+    # Factors of two; the action -5 counts as -1.
     first = windows[0]
     assert windows == [first, 2 * first, 4 * first, 4 * first, 2 * first, first]
     for _ in range(8):
@@ -70,18 +70,18 @@ def test_the_action_sets_the_window():
 
 def test_observation_and_reward_are_what_is_documented():
     env = SatelliteEnv(set={**SHORT, "duration": "30 s"}, delay_weight=0.5, loss_weight=2.0)
-    seen, rewards, info = episode(env, 0.6)
-    for row, reward in zip(seen[1:], rewards, strict=True):
+    observations, rewards, info = episode(env, 0.6)
+    for row, reward in zip(observations[1:], rewards, strict=True):
         goodput, delay, loss, *_ = (float(x) for x in row)
         assert reward == pytest.approx(goodput - 0.5 * delay - 2.0 * loss)
-    # No more than the rate is delivered over the whole, and the queue fills.
-    assert 0.1 < seen[:, 0].mean() < 1.0
+    # On average, goodput is below the rate.
+    assert 0.1 < observations[:, 0].mean() < 1.0
     # 50 packets of 1000 bytes wait at most; the RTT without them is twice 275 ms and one packet.
-    assert 0 < seen[:, 1].max() <= 50 * 8000 / 2e6 / (0.55 + 8000 / 2e6)
+    assert 0 < observations[:, 1].max() <= 50 * 8000 / 2e6 / (0.55 + 8000 / 2e6)
     r = info["result"]
     assert isinstance(r, sh.Result)
-    # What was seen adds up to what the run measured, but for the part after the last decision.
-    delivered = seen[:, 0].sum() * env.interval * 2e6 / 8
+    # The observed goodputs add up to the result of the run, except for the time after the last decision.
+    delivered = observations[:, 0].sum() * env.interval * 2e6 / 8
     assert delivered == pytest.approx(r.flows["bytes_acked"][0], rel=0.1)
 
 

@@ -135,7 +135,7 @@ def test_save_writes_a_results_directory(tmp_path):
         "transfers.parquet",
     }
     assert json.loads((folder / "summary.json").read_text()) == r.summary
-    r.save(folder)  # Over older results.
+    r.save(folder)  # Replaces older results.
     foreign = tmp_path / "foreign"
     foreign.mkdir()
     (foreign / "thesis.tex").touch()

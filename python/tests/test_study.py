@@ -48,10 +48,10 @@ def small(**options):
 def test_cells_claims_figures_report(tmp_path):
     st = small()
     assert len(st) == 6
-    told = []
-    o = st.run(jobs=2, progress=lambda done, total, label: told.append((done, total)))
-    assert told[0] == (0, 6)
-    assert told[-1] == (6, 6)
+    calls = []
+    o = st.run(jobs=2, progress=lambda done, total, label: calls.append((done, total)))
+    assert calls[0] == (0, 6)
+    assert calls[-1] == (6, 6)
     assert len(o.cells) == 6
     assert o.cells["seed"] == [1, 2, 3, 1, 2, 3]
     (claim,) = o.claims
@@ -85,7 +85,7 @@ def test_executors_give_the_same_cells(tmp_path):
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
         there = small().run(executor=processes, cache=tmp_path)
     assert there.summary == here.summary
-    # The cache knows them all now.
+    # The cache has all cells.
     assert small()._core.jobs(tmp_path) == ([], [])
     assert small().run(executor=None, cache=tmp_path).summary == here.summary
 
@@ -123,6 +123,19 @@ def test_what_is_wrong_is_found_before_anything_runs(wrong, right, words):
     assert "small.toml" in str(e.value)
     assert words in str(e.value)
     assert "\n" not in str(e.value)
+
+
+def test_a_negative_number_of_threads_is_refused():
+    with pytest.raises(sh.SkyhaulError, match=r"^jobs: -1: write a whole number from 0"):
+        small().run(jobs=-1)
+
+
+def test_a_report_leaves_other_files_alone(tmp_path):
+    o = small(seeds=2).run()
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(OSError, match="holds files"):
+        o.report(tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
 
 
 def test_unknown_study():

@@ -72,14 +72,14 @@ def test_axes_come_from_numpy_pandas_and_polars():
         (np.array(losses), np.array(counts, dtype=np.uint8), np.array(names)),
         (pandas.Series(losses), pandas.Index(counts), pandas.Series(names, dtype="category")),
         (polars.Series(losses), polars.Series(counts), polars.Series(names)),
-        # Lists and names of their numbers.
+        # Lists of numpy's scalars, and a mapping from names to them.
         (list(np.array(losses)), {"one": np.int64(1), "two": np.uint16(2)}, tuple(np.array(names))),
     ]
     for other in others:
         found = sweep(*other)
         assert found.cells["goodput"] == plain.cells["goodput"]
         assert found.cells["p_x"] == plain.cells["p_x"]
-        # They are numbers to the figures, too.
+        # Figures take them for numbers, too.
         assert found.figures.keys() == plain.figures.keys()
     assert sweep(*others[0]).summary["values"] == plain.summary["values"]
     with pytest.raises(sh.StudyError, match="is a single value"):

@@ -170,8 +170,8 @@ pub(crate) struct EmulateArgs {
     /// Largest packet (MTU), bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..=65535))]
     pub(crate) mtu: u16,
-    /// Number of the networks: the client has 10.83.N.1 and fd00:5348:0:N::1, the other end .2 and ::2. N reads the
-    /// same in both: --net 77 is 10.83.77.1 and fd00:5348:0:77::1.
+    /// Number of the networks, 0 to 255: the client has 10.83.N.1 and fd00:5348:0:N::1, the other end .2 and ::2, with N
+    /// in decimal digits in both.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) net: u8,
     /// Write forward.pcapng and reverse.pcapng into this folder; a comment gives the cause of each loss.
@@ -213,21 +213,11 @@ pub(crate) struct EnclosureInitArgs {
     pub(crate) arguments: Vec<std::ffi::OsString>,
 }
 
-/// Parses a time above zero with its unit: ms, s or min.
+/// Parses a time above zero.
 #[cfg(target_os = "linux")]
 fn time(text: &str) -> Result<skyhaul_base::Duration, ArgumentError> {
-    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let scale = match unit {
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "min" => 60.0,
-        _ => return Err(ArgumentError::Time),
-    };
-    match number.trim().parse::<f64>() {
-        Ok(n) if n.is_finite() && n > 0.0 => Ok(skyhaul_base::Duration::from_secs_f64(n * scale)),
-        _ => Err(ArgumentError::PositiveTime),
-    }
+    let time: Option<skyhaul_base::amount::Time> = text.parse().ok();
+    time.map(|t| t.0).filter(|t| !t.is_zero()).ok_or(ArgumentError::PositiveTime)
 }
 
 #[derive(Args, Debug)]
@@ -267,10 +257,10 @@ pub(crate) struct OrbitArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct CompareArgs {
-    /// Results of run, study or reproduce; with --worlds, a scenario file or preset:NAME.
+    /// A results directory; with --worlds, a scenario file or preset:NAME.
     #[arg(value_name = "A")]
     pub(crate) a: PathBuf,
-    /// Results of the same kind.
+    /// Another results directory of the same kind.
     #[arg(value_name = "B", required_unless_present = "worlds", conflicts_with = "worlds")]
     pub(crate) b: Option<PathBuf>,
     /// Compare results even if different engine versions made them.
@@ -368,7 +358,7 @@ pub(crate) struct SweepArgs {
     pub(crate) csv: bool,
 }
 
-/// The options of all commands that run the cells of studies: how many at once, and where finished ones are kept.
+/// The options of all commands that run cells: how many at once, and where finished cells are kept.
 #[derive(Args, Debug)]
 pub(crate) struct CellArgs {
     /// Number of concurrent runs; by default one per processor.
@@ -499,7 +489,8 @@ pub(crate) struct BatchArgs {
     /// with the suffix -quick in the quick profile.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Exit with status 1 unless all claims hold (evaluate: all requirements are met), 2 if a claim could not be evaluated.
+    /// Exit with status 1 if a claim differs or is undecided, 2 if one could not be evaluated; with evaluate 1 if a requirement
+    /// is not met, undecided or failed.
     #[arg(long)]
     pub(crate) check: bool,
     /// Print JSON.
@@ -541,7 +532,7 @@ pub(crate) struct VideoFitArgs {
     /// The flow group that sends the movie.
     #[arg(long, value_name = "NAME", default_value = "video")]
     pub(crate) flow: String,
-    /// File to write; by default it is printed.
+    /// File to write; by default the output is printed.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Print JSON: the movie, and how well it fits.
@@ -551,13 +542,13 @@ pub(crate) struct VideoFitArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ExportArgs {
-    /// A results directory of `run --out` or of a study.
+    /// A results directory of `run --out`, `sweep --out` or a study.
     #[arg(value_name = "DIR")]
     pub(crate) results: PathBuf,
     /// Format of the files.
     #[arg(long)]
     pub(crate) format: ExportFormat,
-    /// Folder for the files; by default that of the tables.
+    /// Folder for the files; by default the results directory.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Flows in the qlog: a group, or GROUP[INDEX]; may be repeated [default: all].
@@ -628,7 +619,7 @@ pub(crate) struct SchemaArgs {
 pub(crate) enum SchemaKind {
     /// A scenario: what to run.
     Scenario,
-    /// A study: what to vary, to measure and to claim.
+    /// A study: what to vary, measure and claim.
     Study,
     /// A paper: what its folder of studies shares.
     Paper,

@@ -2,9 +2,8 @@
 //! at once.
 //!
 //! The two are handled separately. A terminal sends Ctrl-C to every program in its foreground, but a service manager
-//! sends SIGTERM only to the process that it started, which must pass it on to its children. Signals that are set to
-//! be ignored (SIGHUP under `nohup`) are left alone, and handlers do not survive `exec`: child programs see the usual
-//! signals.
+//! sends SIGTERM only to the process that it started, which must pass it on to its children. SIGHUP is left alone, so
+//! that `nohup` works. Handlers do not survive `exec`: child programs see the usual signals.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -22,13 +21,13 @@ const BY_SIGTERM: u8 = 143;
 pub(crate) fn listen() {
     static ONCE: OnceLock<()> = OnceLock::new();
     ONCE.get_or_init(|| {
-        let _ = ctrlc::set_handler(ask);
+        let _ = ctrlc::set_handler(on_signal);
         #[cfg(unix)]
         if let Ok(mut signals) = signal_hook::iterator::Signals::new([signal_hook::consts::SIGTERM]) {
             std::thread::spawn(move || {
                 for _ in signals.forever() {
                     TERMINATED.store(true, Ordering::SeqCst);
-                    ask();
+                    on_signal();
                 }
             });
         }
@@ -36,7 +35,7 @@ pub(crate) fn listen() {
 }
 
 /// Handles one of the signals.
-fn ask() {
+fn on_signal() {
     if REQUESTED.swap(true, Ordering::SeqCst) {
         std::process::exit(status().into());
     }
@@ -62,7 +61,7 @@ pub(crate) fn requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)
 }
 
-/// True once SIGTERM has come, of which child programs do not know.
+/// True once SIGTERM has come, which child programs do not receive.
 #[cfg(target_os = "linux")]
 pub(crate) fn terminated() -> bool {
     TERMINATED.load(Ordering::SeqCst)

@@ -1,9 +1,9 @@
 //! The `skyhaul` command: arguments, output and exit status. Its work is done in `skyhaul-lab`, and for real packets
 //! in `skyhaul-net`. The binary of `cargo install` and the entry point of the Python package call the same [`run`].
 //!
-//! Exit status: 0 success; 1 a claim does not hold, or results differ; 2 wrong input, output that cannot be written,
-//! or a claim that could not be evaluated, with one line on standard error; 130 stopped with Ctrl-C, 143 with
-//! SIGTERM.
+//! Exit status: 0 success; 1 a claim does not hold, results differ, a run ended early, or a check found a problem; 2 wrong
+//! input, output that cannot be written, or a claim that could not be evaluated, with one line on standard error; 130
+//! stopped with Ctrl-C, 143 with SIGTERM. `emulate` passes on the status of its program.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -18,26 +18,25 @@ mod stop;
 use clap::Parser;
 use skyhaul_study::figure::FigureRenderer;
 use std::ffi::OsString;
-use std::io::Write;
 use stop::Stop;
 
-/// Runs the command in `args`, whose first element is the name of the program, and returns the exit status. `again` is the command
-/// line that starts the program again when arguments are appended, and begins with the path of what the system is to execute: an
-/// interpreter, if one runs us.
+/// Runs the command in `args`, whose first element is the name of the program, and returns the exit status. `own_command` starts the
+/// program again when arguments are appended; its first element is the path of the file that the system executes: the program, or
+/// the Python interpreter that runs it.
 pub fn run(
     args: impl IntoIterator<Item = OsString>,
     renderer: Option<&dyn FigureRenderer>,
-    again: &[OsString],
+    own_command: &[OsString],
 ) -> u8 {
     let cli = match args::Cli::try_parse_from(args) {
         Ok(cli) => cli,
         // Help and version are no errors; their status is 0, and 2 for everything else.
         Err(e) => return finish(usage(&e)),
     };
-    finish(command::run(&cli.command, renderer, again))
+    finish(command::run(&cli.command, renderer, own_command))
 }
 
-/// Prints clap's output: help unchanged, an error in one line.
+/// Prints the help that clap returns as an error; the other errors become one line.
 fn usage(e: &clap::Error) -> Result<(), Stop> {
     if !e.use_stderr() || e.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let text = e.render().to_string();
@@ -45,19 +44,18 @@ fn usage(e: &clap::Error) -> Result<(), Stop> {
     }
     let text = e.render().to_string();
     let words = |l: &str| l.trim().trim_start_matches("error: ").trim_start_matches("tip: ").to_owned();
-    let lines = text.lines().filter(|l| !l.trim().is_empty());
+    let lines = text.lines().filter(|l| !l.trim().is_empty() && !l.starts_with("For more information"));
     let lines: Vec<String> = lines.take_while(|l| !l.starts_with("Usage:")).map(words).collect();
-    let lines: Vec<String> = lines.into_iter().filter(|l| !l.starts_with("For more information")).collect();
     let line = numbers(&lines.join("; ").replace(":; ", ": "));
     Err(Stop::Bad(format!("{line} (see skyhaul --help)")))
 }
 
-/// What a number must be, where clap passes on the words of Rust's own parser.
+/// Replaces the messages of Rust's number parser and of clap's ranges by what to write.
 fn numbers(line: &str) -> String {
     let line = line
         .replace("invalid digit found in string", "write a whole number ≥ 0")
         .replace("number too large to fit in target type", "the number is too large");
-    // "…: -3 is not in 1..=65535"
+    // Such as "…: -3 is not in 1..=65535".
     let Some((before, range)) = line.split_once(" is not in ") else { return line };
     match (before.rsplit_once(": "), range.split_once("..=")) {
         (Some((before, _)), Some((least, most))) => {
@@ -69,12 +67,10 @@ fn numbers(line: &str) -> String {
 
 fn finish(result: Result<(), Stop>) -> u8 {
     let Err(stop) = result else { return 0 };
-    let line = match &stop {
-        Stop::Bad(line) | Stop::Interrupted(line) => format!("skyhaul: {}\n", output::tame(line)),
-        Stop::Usage(text) => text.clone(),
-        Stop::Claim | Stop::Different | Stop::Closed | Stop::Status(_) => String::new(),
-    };
-    // With standard error closed the message is lost.
-    let _ = std::io::stderr().write_all(line.as_bytes());
+    match &stop {
+        Stop::Bad(line) | Stop::Interrupted(line) => output::warn(line),
+        Stop::Usage(text) => output::note(text),
+        Stop::Claim | Stop::Different | Stop::Closed | Stop::Status(_) => {}
+    }
     stop.status()
 }

@@ -1,21 +1,20 @@
 //! Output of a running stack. A thread of its own writes it, since a reader that stops reading must not stop the
-//! stack: what finds the queue full is dropped, counted and reported.
+//! stack: texts that find the queue full are dropped, and a warning says how many.
 
 use crate::interrupt;
-use crate::output::{print, tame, warn};
+use crate::output::{note, print, warn};
 use crate::stop::Stop;
-use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Texts that may wait for the reader: an interval of all connections, or a document.
+/// Maximum number of texts that wait for the reader; a text is an interval of all connections, or a document.
 const QUEUE: usize = 256;
 /// Polling interval for a signal while the last output waits for its reader.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long the last output waits for its reader after a signal.
-const PATIENCE: Duration = Duration::from_secs(1);
+const LAST_WAIT: Duration = Duration::from_secs(1);
 
 enum Text {
     Output(String),
@@ -25,16 +24,18 @@ enum Text {
 /// Writes on its own thread. Only [`Self::finish`] waits.
 pub(crate) struct Printer {
     texts: SyncSender<Text>,
-    lost: Arc<AtomicU64>,
+    /// Texts dropped since the last warning of them.
+    dropped: Arc<AtomicU64>,
+    /// The error that ended the thread.
     stop: Arc<Mutex<Option<Stop>>>,
     /// Disconnected when everything has been written.
     done: Receiver<()>,
-    /// The last text waits for its reader only for a moment, signal or not.
-    hurries: bool,
+    /// The last text waits for its reader for [`LAST_WAIT`] even without a signal.
+    waits_briefly: bool,
 }
 
 impl Printer {
-    /// `wake` is called if standard output can no longer be written.
+    /// A printer to standard output. `wake` is called if standard output can no longer be written.
     ///
     /// # Errors
     /// If the system has no room for a thread.
@@ -47,10 +48,10 @@ impl Printer {
     /// If the system has no room for a thread.
     pub(crate) fn of_notes() -> Result<Self, Stop> {
         let write = |text: &str| {
-            let _ = std::io::stderr().write_all(tame(text).as_bytes());
+            note(text);
             Ok(())
         };
-        Ok(Self { hurries: true, ..Self::with(|| {}, write)? })
+        Ok(Self { waits_briefly: true, ..Self::with(|| {}, write)? })
     }
 
     fn with(
@@ -59,8 +60,8 @@ impl Printer {
     ) -> Result<Self, Stop> {
         let (texts, from) = mpsc::sync_channel(QUEUE);
         let (running, done) = mpsc::channel();
-        let (lost, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(Mutex::new(None)));
-        let (missed, failed) = (lost.clone(), stop.clone());
+        let (dropped, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(Mutex::new(None)));
+        let (unreported, failed) = (dropped.clone(), stop.clone());
         let work = move || {
             let _running = running;
             for text in from {
@@ -73,9 +74,9 @@ impl Printer {
                     }
                     Text::Warning(line) => warn(&line),
                 }
-                let missed = missed.swap(0, Ordering::Relaxed);
-                if missed > 0 {
-                    warn(&format!("{missed} parts of the output were dropped: nobody read fast enough"));
+                let n = unreported.swap(0, Ordering::Relaxed);
+                if n > 0 {
+                    warn(&format!("{n} parts of the output were dropped: nobody read fast enough"));
                 }
             }
         };
@@ -83,21 +84,21 @@ impl Printer {
             .name("output".into())
             .spawn(work)
             .map_err(|e| Stop::bad(format!("cannot start a thread: {}", skyhaul_study::io_words(&e))))?;
-        Ok(Self { texts, lost, stop, done, hurries: false })
+        Ok(Self { texts, dropped, stop, done, waits_briefly: false })
     }
 
     /// Queues a text for standard output, or for standard error if the printer is one [of notes](Self::of_notes).
     pub(crate) fn say(&self, text: String) {
-        self.give(Text::Output(text));
+        self.queue(Text::Output(text));
     }
     /// A line for standard error.
     pub(crate) fn warn(&self, line: String) {
-        self.give(Text::Warning(line));
+        self.queue(Text::Warning(line));
     }
-    fn give(&self, text: Text) {
-        // Without the thread nothing can be written, and the reason is known.
+    fn queue(&self, text: Text) {
+        // If the thread has ended, `stop` has the reason.
         if let Err(TrySendError::Full(_)) = self.texts.try_send(text) {
-            self.lost.fetch_add(1, Ordering::Relaxed);
+            self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
     /// Whether standard output can no longer be written.
@@ -105,12 +106,12 @@ impl Printer {
         self.stop.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Writes the last text, and waits for the reader of all; after a signal only for a moment.
+    /// Writes the last text, and waits until everything is written; after a signal only for [`LAST_WAIT`].
     ///
     /// # Errors
     /// If standard output could not be written.
     pub(crate) fn finish(self, last: String) -> Result<(), Stop> {
-        let Self { texts, lost: _, stop, done, hurries } = self;
+        let Self { texts, dropped: _, stop, done, waits_briefly } = self;
         let (mut last, mut waited) = (Some(Text::Output(last)), Duration::ZERO);
         let mut texts = Some(texts);
         loop {
@@ -122,12 +123,12 @@ impl Printer {
             if last.is_none() {
                 texts = None;
             }
-            if done.recv_timeout(LOOK) == Err(RecvTimeoutError::Disconnected) {
+            if done.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Disconnected) {
                 break;
             }
-            if hurries || interrupt::requested() {
-                waited += LOOK;
-                if waited >= PATIENCE {
+            if waits_briefly || interrupt::requested() {
+                waited += POLL_INTERVAL;
+                if waited >= LAST_WAIT {
                     break;
                 }
             }
@@ -143,12 +144,12 @@ mod tests {
 
     #[test]
     fn a_reader_that_does_not_read_stops_nobody() {
-        let (read, reads) = mpsc::channel::<()>();
-        let (heard, all) = mpsc::channel();
+        let (reader, reads) = mpsc::channel::<()>();
+        let (written, texts) = mpsc::channel();
         let write = move |text: &str| {
-            // Each text waits for its reader.
+            // Returns once the reader is gone.
             let _ = reads.recv();
-            let _ = heard.send(text.to_owned());
+            let _ = written.send(text.to_owned());
             Ok(())
         };
         let printer = Printer::with(|| {}, write).unwrap();
@@ -156,12 +157,12 @@ mod tests {
             printer.say(n.to_string());
         }
         // One may be with the writer, the others are in the queue.
-        let lost = printer.lost.load(Ordering::Relaxed);
-        assert!((9..=10).contains(&lost), "{lost}");
-        drop(read);
+        let dropped = printer.dropped.load(Ordering::Relaxed);
+        assert!((9..=10).contains(&dropped), "{dropped}");
+        drop(reader);
         printer.finish("last".into()).unwrap();
-        let said: Vec<String> = all.iter().collect();
-        assert_eq!((said.len() as u64 + lost, said.last().unwrap().as_str()), (QUEUE as u64 + 11, "last"));
+        let all: Vec<String> = texts.iter().collect();
+        assert_eq!((all.len() as u64 + dropped, all.last().unwrap().as_str()), (QUEUE as u64 + 11, "last"));
     }
 
     #[test]

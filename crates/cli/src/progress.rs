@@ -8,7 +8,7 @@ use skyhaul_lab::clock::Stopwatch;
 use skyhaul_lab::run::RunObserver;
 use skyhaul_lab::text::{seconds, short};
 use skyhaul_study::run::Progress;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A bar with this number of steps.
 pub(crate) fn progress(length: u64) -> ProgressBar {
@@ -28,12 +28,12 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Shows how many runs are done.
+    /// Shows the share of the work that is done.
     pub(crate) fn new() -> Self {
         interrupt::listen();
         Self { bar: progress(0), duration: None, watch: Stopwatch::start() }
     }
-    /// As [`Self::new`], and the simulated time of a single run.
+    /// As [`Self::new`]; for a single run also its simulated time.
     pub(crate) fn of(cases: &[Case]) -> Self {
         let duration = match cases {
             [one] => Some(one.scenario.duration.as_secs_f64()),
@@ -62,7 +62,7 @@ impl RunObserver for Runs {
     }
 }
 
-/// How far a run has come after a time of work (all in seconds).
+/// The simulated time of a run, and its rate after `took` seconds of work; all times in seconds.
 fn simulated_time(simulated: f64, duration: f64, took: f64) -> String {
     let rate =
         if took > 0.0 { format!(", {} times real time", short(simulated / took)) } else { String::new() };
@@ -102,12 +102,20 @@ impl Progress for Bar {
 pub(crate) struct BatchProgress {
     bar: ProgressBar,
     watch: Stopwatch,
-    /// Cells finished at the start, and the time of the last line (s).
-    said: Mutex<(usize, u64)>,
+    log: Mutex<Log>,
 }
 
-/// Seconds between lines without a terminal.
-const BETWEEN: u64 = 30;
+/// The state of the lines that appear without a terminal.
+#[derive(Debug, Default)]
+struct Log {
+    /// Cells that the cache had at the start.
+    cached: usize,
+    /// Time of the last line, s.
+    last: u64,
+}
+
+/// Time between lines without a terminal, s.
+const LOG_INTERVAL: u64 = 30;
 
 impl BatchProgress {
     pub(crate) fn new() -> Self {
@@ -116,18 +124,22 @@ impl BatchProgress {
         if let Ok(style) = ProgressStyle::with_template(style) {
             bar.set_style(style);
         }
-        Self { bar, watch: Stopwatch::start(), said: Mutex::new((0, 0)) }
+        Self { bar, watch: Stopwatch::start(), log: Mutex::default() }
     }
 
-    /// A line for a log, if the last one is old enough.
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next line, if there is no terminal and the last line is old enough.
     fn line(&self, done: usize, total: usize) -> Option<String> {
         let now = self.watch.elapsed().as_secs();
-        let mut said = self.said.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if !self.bar.is_hidden() || now < said.1 + BETWEEN {
+        let mut log = self.log();
+        if !self.bar.is_hidden() || now < log.last + LOG_INTERVAL {
             return None;
         }
-        said.1 = now;
-        let ran = done.saturating_sub(said.0).max(1);
+        log.last = now;
+        let ran = done.saturating_sub(log.cached).max(1);
         let left = now * (total - done) as u64 / ran as u64;
         Some(format!("{done} of {total} cells, {now} s, about {left} s left"))
     }
@@ -138,7 +150,7 @@ impl Progress for BatchProgress {
         self.bar.set_length(total as u64);
         self.bar.set_position(cached as u64);
         self.bar.reset_eta();
-        self.said.lock().unwrap_or_else(std::sync::PoisonError::into_inner).0 = cached;
+        self.log().cached = cached;
     }
     fn cell(&self, done: usize, total: usize, label: &str) {
         self.bar.set_position(done as u64);

@@ -25,7 +25,7 @@ pub(crate) enum Stop {
     /// The reader closed the output. Status 0.
     #[error("the reader closed the output")]
     Closed,
-    /// Already reported: a child program ended with this status, or a check failed.
+    /// Ends with this status without a message: the status of a child program, or of a check whose report says why.
     #[error("ended with status {0}")]
     Status(u8),
     /// No command was given: print the help. Status 2.
@@ -46,12 +46,12 @@ impl Stop {
         }
     }
 
-    /// Wrong input.
+    /// Wrong input, or output that cannot be written; `message` is one line.
     pub(crate) fn bad(message: impl fmt::Display) -> Self {
         Self::Bad(message.to_string())
     }
 
-    /// Stopped before all cells were done; those that are stay in the cache.
+    /// Stopped before all cells were done; finished cells stay in the cache.
     #[must_use]
     pub(crate) fn kept(done: usize, cells: usize, cache: &Cache) -> Self {
         Self::Interrupted(format!(

@@ -31,8 +31,8 @@ fn a_search_writes_a_scenario_that_replays() {
     fs::write(here.join("bounds.toml"), BOUNDS).expect("writable");
     let args =
         ["newreno", "--goal", "queue", "--budget", "24 runs", "--bounds", "bounds.toml", "--out", "out"];
-    let (status, text, said) = run(&here, &args);
-    assert_eq!((status, said.as_str()), (Some(0), ""), "{text}");
+    let (status, text, stderr) = run(&here, &args);
+    assert_eq!((status, stderr.as_str()), (Some(0), ""), "{text}");
     for words in ["queue of newreno: 24 cases", "worst: ", "10 fresh seeds", "rtt", "Results: out"] {
         assert!(text.contains(words), "{words:?} is not in: {text}");
     }

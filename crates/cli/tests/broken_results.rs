@@ -38,16 +38,16 @@ check = { kind = "greater", metric = "goodput", left = { cc = "peach" }, right =
 "#;
     fs::write(here.join("small.toml"), study).expect("writable");
     for out in ["a", "b"] {
-        let (status, _, said) = run(&here, &["study", "report", "small.toml", "--out", out]);
-        assert_eq!(status, Some(0), "{said}");
+        let (status, _, stderr) = run(&here, &["study", "report", "small.toml", "--out", out]);
+        assert_eq!(status, Some(0), "{stderr}");
     }
     let set = ["--set", "duration='3 s'", "--set", "flows.bulk.cc=sack,peach"];
-    let (status, _, said) = run(&here, &[&["run", "preset:peach-geo", "--out", "r"], &set[..]].concat());
-    assert_eq!(status, Some(0), "{said}");
+    let (status, _, stderr) = run(&here, &[&["run", "preset:peach-geo", "--out", "r"], &set[..]].concat());
+    assert_eq!(status, Some(0), "{stderr}");
     here
 }
 
-/// Changes a JSON file, does something, and puts it back.
+/// Changes a JSON file, calls `then`, and restores the file.
 fn with(file: &Path, change: impl FnOnce(&mut Value), then: impl FnOnce()) {
     let text = fs::read(file).expect("a file");
     let mut value = serde_json::from_slice(&text).expect("JSON");
@@ -61,12 +61,12 @@ fn remove(value: &mut Value, key: &str) {
     assert!(value.as_object_mut().and_then(|o| o.remove(key)).is_some(), "{key}");
 }
 
-/// Status 2, nothing on standard output, one line with all words.
+/// Checks that a command ends with status 2, prints nothing, and writes one line with all words on standard error.
 fn refused(here: &Path, args: &[&str], words: &[&str]) {
-    let (status, told, said) = run(here, args);
-    assert_eq!((status, told.as_str(), said.lines().count()), (Some(2), "", 1), "{args:?}: {said}");
+    let (status, stdout, stderr) = run(here, args);
+    assert_eq!((status, stdout.as_str(), stderr.lines().count()), (Some(2), "", 1), "{args:?}: {stderr}");
     for word in words {
-        assert!(said.contains(word), "{word:?} is not in: {said}");
+        assert!(stderr.contains(word), "{word:?} is not in: {stderr}");
     }
 }
 
@@ -79,7 +79,7 @@ fn a_missing_key_is_named_with_its_file_and_what_belongs_there() {
         &here.join("b/manifest.json"),
         |m| remove(m, "engine"),
         || {
-            // Two directories that say nothing are not of the same engine.
+            // Two directories without the key are not taken for results of the same engine.
             refused(&here, &compare, &["b/manifest.json: `engine`: it is missing", "accepted: text such as"]);
             refused(&here, &["compare", "b", "b"], &["b/manifest.json: `engine`"]);
         },
@@ -110,7 +110,7 @@ fn a_missing_key_is_named_with_its_file_and_what_belongs_there() {
             );
         },
     );
-    // Of runs with several combinations.
+    // The results of a run with several combinations.
     let compare = ["compare", "r", "r"];
     assert_eq!(run(&here, &compare).0, Some(0), "sound as they are");
     with(
@@ -146,7 +146,7 @@ fn results_of_another_engine_are_not_compared_unknowingly() {
             let words = ["b/manifest.json: `engine`: ", "0.0.9-ffffffff", &accepted];
             refused(&here, &["compare", "a", "b"], &words);
             assert_eq!(run(&here, &["compare", "a", "b", "--across-versions"]).0, Some(0));
-            // Tables are what they are: to read them takes no engine.
+            // An export reads tables, whatever engine wrote them.
             assert_eq!(run(&here, &["export", "b", "--format", "csv", "--out", "c"]).0, Some(0));
             // A report replaces older results altogether, so that a directory never holds those of two engines.
             fs::write(here.join("b/figures-of-old.txt"), "of another engine").expect("writable");
@@ -163,7 +163,7 @@ fn a_table_that_was_cut_is_named() {
     let here = results("tables");
     let table = here.join("b/cells.parquet");
     let whole = fs::read(&table).expect("a table");
-    // Nothing, a beginning, all but the last byte, and a sound end after a broken middle.
+    // An empty file, a beginning, all but the last byte, and an intact end after a damaged middle.
     let mut middle = whole.clone();
     middle[4..40].fill(0xff);
     for broken in [&whole[..0], &whole[..40], &whole[..whole.len() / 2], &whole[..whole.len() - 1], &middle] {

@@ -43,7 +43,7 @@ struct Record {
     /// Bytes of payload.
     len: u32,
     forward: bool,
-    /// Of the sender.
+    /// Port of the sender.
     port: u16,
     dscp: u8,
     comment: String,
@@ -144,7 +144,7 @@ fn the_senders_view_counts_as_the_run_does() {
         let probes = records.iter().filter(|r| r.forward && r.dscp == 1).count() as u64;
         assert_eq!((data, probes), (sum(&run, "segments_sent"), sum(&run, "probes_sent")), "{cc}");
         assert_eq!(probes > 0, cc == "peach");
-        // Every loss of the forward direction is the comment of the packet that was lost.
+        // Every loss in the forward direction is a comment at the packet that was lost.
         let link = &run["links"][0];
         for cause in ["error", "full", "pushed-out", "link-down"] {
             let lost: u64 = ["data", "probe", "ack"]
@@ -168,7 +168,7 @@ fn a_link_shows_what_goes_in_and_what_comes_out() {
     );
     let records = records(&folder.join("t.pcapng"));
     let at = |name: &str| records.iter().filter(|r| r.interface == name).count() as u64;
-    for (i, way) in ["forward", "reverse"].iter().enumerate() {
+    for (i, direction) in ["forward", "reverse"].iter().enumerate() {
         let link = &run["links"][i];
         let count = |key: &str| -> u64 {
             ["data", "probe", "ack"]
@@ -176,8 +176,8 @@ fn a_link_shows_what_goes_in_and_what_comes_out() {
                 .map(|c| link[format!("{c}_{key}")].as_u64().expect("a count"))
                 .sum()
         };
-        assert_eq!(at(&format!("links.sat.{way}.in")), count("offered"));
-        assert_eq!(at(&format!("links.sat.{way}.out")), count("delivered"));
+        assert_eq!(at(&format!("links.sat.{direction}.in")), count("offered"));
+        assert_eq!(at(&format!("links.sat.{direction}.out")), count("delivered"));
     }
     assert!(at("flows.bulk[0].receiver") > 0 && at("flows.bulk[0].sender") == 0);
     let one = captured(&folder, &["--pcap-flow", "bulk[1]", "--set", "flows.bulk.count=2"]);
@@ -334,8 +334,11 @@ fn only_captures_are_overwritten() {
     fs::write(here.join("t.pcapng"), "the only copy of my thesis").expect("written");
     let args = ["run", "preset:peach-geo", "--set", "duration='2 s'", "--pcap", "t.pcapng"];
     let out = run(&here, &args);
-    let said = String::from_utf8_lossy(&out.stderr).into_owned();
-    assert!(out.status.code() == Some(2) && said.contains("t.pcapng") && said.contains("--force"), "{said}");
+    let stderr = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(
+        out.status.code() == Some(2) && stderr.contains("t.pcapng") && stderr.contains("--force"),
+        "{stderr}"
+    );
     assert_eq!(fs::read(here.join("t.pcapng")).expect("there"), b"the only copy of my thesis");
     assert!(run(&here, &[&args[..], &["--force"]].concat()).status.success());
     assert!(!records(&here.join("t.pcapng")).is_empty());

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// The program without pictures, with a cache of its own.
+/// The program with a cache in the folder, and with an empty PATH, so that nothing renders figures.
 fn skyhaul(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_skyhaul"));
     command.args(args).current_dir(folder).env("PATH", "").env("SKYHAUL_CACHE", folder.join("the-cache"));
@@ -27,16 +27,16 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("UTF-8")
 }
 
-/// Status 0 and nothing on standard error but warnings of what a scenario says.
+/// Runs a command that ends with status 0 and writes nothing but warnings about scenarios on standard error.
 fn good(folder: &Path, args: &[&str]) -> String {
     let out = run(folder, args);
-    let said = text(&out.stderr);
-    let other: Vec<&str> = said.lines().filter(|l| !l.starts_with("skyhaul: warning: ")).collect();
+    let stderr = text(&out.stderr);
+    let other: Vec<&str> = stderr.lines().filter(|l| !l.starts_with("skyhaul: warning: ")).collect();
     assert_eq!((out.status.code(), other), (Some(0), Vec::new()), "{args:?}");
     text(&out.stdout)
 }
 
-/// Status 2, nothing on standard output, one line on standard error that contains all of `words`.
+/// Runs a command that ends with status 2, prints nothing, and writes one line with all of `words` on standard error.
 fn bad(folder: &Path, args: &[&str], words: &[&str]) {
     let out = run(folder, args);
     let line = text(&out.stderr);
@@ -88,7 +88,7 @@ x = "cc"
 y = "goodput"
 "#;
 
-/// The scenario with `from` replaced.
+/// Writes the scenario with `from` replaced by `to`.
 fn with(folder: &Path, from: &str, to: &str) {
     assert!(GEO.contains(from), "{from} is in the scenario");
     fs::write(folder.join("geo.toml"), GEO.replacen(from, to, 1)).expect("writable");
@@ -161,7 +161,7 @@ fn a_sweep_is_a_table_of_means_and_continues_from_its_cache() {
     let column =
         |name: &str| rows[0].iter().position(|c| *c == name).unwrap_or_else(|| panic!("{name}: {csv}"));
     assert_eq!((rows.len(), cells()), (1 + 8, first));
-    // What a run by hand gives.
+    // A single run gives the same.
     let by_hand =
         ["run", "geo.toml", "--set", "flows.bulk.cc=peach", "--set", "links.sat.error.p=1e-2", "--set"];
     let by_hand = good(&here, &[&by_hand[..], &["flows.bulk.count=1", "--seed", "2", "--json"]].concat());
@@ -176,7 +176,7 @@ fn a_sweep_is_a_table_of_means_and_continues_from_its_cache() {
         rows[1..].iter().all(|row| row[column("late")].parse::<f64>().expect("a number") > 0.275),
         "{csv}"
     );
-    // A results directory of a study.
+    // `--out` writes the results directory of a study.
     let out = run(&here, &[&args[..], &["--out", "results/sweep"]].concat());
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     assert!(
@@ -255,7 +255,7 @@ fn results_are_a_directory_that_runs_again_to_the_same() {
     let again = good(&here, &["run", "results/geo/scenario.resolved.toml", "--digest", "--json"]);
     let again: serde_json::Value = serde_json::from_str(&again).unwrap();
     assert_eq!(first, again);
-    // Over older results, but over nothing else.
+    // Older results are replaced, other files are not.
     good(&here, &["run", "geo.toml", "--out", "results/geo"]);
     good(&here, &["run", "geo.toml", "--set", "flows.bulk.cc=sack,peach", "--out", "results/both"]);
     assert!(here.join("results/both/002-flows.bulk.cc=peach/flows.parquet").is_file());
@@ -267,10 +267,10 @@ fn run_warns_as_check_does() {
     let here = folder("warns");
     with(&here, "64 segments", "8 segments");
     let out = run(&here, &["run", "geo.toml"]);
-    let said = text(&out.stderr);
-    assert!(said.contains("skyhaul: warning: flows.bulk.rwnd: "), "{said}");
+    let stderr = text(&out.stderr);
+    assert!(stderr.contains("skyhaul: warning: flows.bulk.rwnd: "), "{stderr}");
     let check = good(&here, &["check", "geo.toml"]);
-    let message = said.lines().next().and_then(|l| l.rsplit_once(": ")).expect("a warning").1;
+    let message = stderr.lines().next().and_then(|l| l.rsplit_once(": ")).expect("a warning").1;
     assert!(check.contains(message), "{message} is not in {check}");
 }
 
@@ -322,13 +322,13 @@ fn an_event_after_the_end_is_a_warning() {
     let event = "[[event]]\nat = \"60 s\"\nset = { \"links.sat.up\" = false }\n";
     fs::write(here.join("geo.toml"), format!("{GEO}{event}")).unwrap();
     let out = run(&here, &["run", "geo.toml"]);
-    let said = text(&out.stderr);
-    assert_eq!(out.status.code(), Some(0), "{said}");
+    let stderr = text(&out.stderr);
+    assert_eq!(out.status.code(), Some(0), "{stderr}");
     assert!(
-        said.contains(
+        stderr.contains(
             "event: the change comes after the end of the run and never takes effect; it is at 60 s"
         ),
-        "{said}"
+        "{stderr}"
     );
 }
 
@@ -337,7 +337,13 @@ fn what_a_file_says_does_not_steer_the_terminal() {
     let here = folder("terminal");
     with(&here, "title = \"Small\"", "title = \"\\u001b[2JSmall\"");
     let out = good(&here, &["run", "geo.toml", "--set", "duration='2 s'"]);
-    assert!(!out.contains('\u{1b}') && out.contains("\\u{1b}[2JSmall"), "{out}");
+    assert!(!out.contains('\u{1b}') && out.contains("\\u001b[2JSmall"), "{out}");
+    // In JSON the title keeps its value.
+    with(&here, "title = \"Small\"", "title = \"\\u007f\\u009b2JSmall\"");
+    let out = good(&here, &["run", "geo.toml", "--set", "duration='2 s'", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(json["title"], "\u{7f}\u{9b}2JSmall");
+    assert!(!out.contains('\u{9b}'), "{out}");
 }
 
 #[test]
@@ -404,7 +410,7 @@ fn every_command_has_help_with_an_example() {
     let here = folder("help");
     let help = good(&here, &["--help"]);
     assert!(help.contains("skyhaul demo"));
-    // In the order in which one meets them.
+    // Commands are listed in the order in which a user meets them.
     let order =
         ["check", "run", "compare", "sweep", "study", "reproduce", "gateway", "schema", "completions"];
     let places = order.map(|c| help.find(&format!("\n  {c} ")).unwrap_or_else(|| panic!("{c}: {help}")));
@@ -512,7 +518,7 @@ fn the_readings_of_a_study_are_fitted() {
     let file: serde_json::Value =
         serde_json::from_slice(&fs::read(here.join("r/fit.json")).expect("the file")).expect("JSON");
     assert_eq!(json, file, "the same again, out of the cache");
-    // Its cells are those of the study.
+    // The folder is a results directory; `--max-cells` limits the search.
     assert!(here.join("r/manifest.json").is_file());
     let one = good(&here, &["study", "fit", "small.toml", "--seeds", "1", "--max-cells", "2"]);
     assert!(one.contains("the budget is used up") && one.contains("2 cells of at most 2, seeds 1."), "{one}");
@@ -533,12 +539,12 @@ fn wrong_studies_are_refused_before_anything_runs() {
     check("goodput_segments", "godput", &["small.toml", "metric[0].from", "godput"]);
     check("left = { cc = \"peach\" }", "left = { cc = \"peech\" }", &["small.toml", "peech"]);
     check("title", "titel", &["small.toml:2", "titel"]);
-    // A metric that nobody measures, wherever it is named.
+    // A metric that does not exist, wherever it is named.
     let unknown = ["there is no metric `godput`", "accepted: goodput"];
     let claim = "metric = \"goodput\", left";
     check(claim, "metric = \"godput\", left", &[&["small.toml:", "claim[0].check"], &unknown[..]].concat());
     check("y = \"goodput\"", "y = \"godput\"", &[&["small.toml:", "figure[0].y"], &unknown[..]].concat());
-    // `check` says so too with status 2, as for a claim that cannot be evaluated: no such cell.
+    // `check` has status 2 as well, also for a claim about a value that the axis does not have.
     bad(&here, &["study", "check", "small.toml"], &unknown);
     study(&here, "left = { cc = \"peach\" }", "left = { cc = \"reno\" }");
     bad(
@@ -556,7 +562,7 @@ fn wrong_studies_are_refused_before_anything_runs() {
 fn cells_that_fail_do_not_stop_the_others_and_are_a_status() {
     let here = folder("failing-cells");
     fs::write(here.join("geo.toml"), GEO).expect("writable");
-    // A path that takes no time at all cannot be simulated, which shows when the cell runs.
+    // A path without delay and with an unlimited rate cannot be simulated, which shows when the cell runs.
     let nothing = "set = { \"links.sat.rate\" = \"unlimited\", \"links.sat.delay\" = \"0 s\", \"links.sat.queue\" = \"50 packets\" }";
     study(
         &here,
@@ -564,20 +570,20 @@ fn cells_that_fail_do_not_stop_the_others_and_are_a_status() {
         &format!("values = [\"sack\", {{ value = \"peach\", {nothing} }}]"),
     );
     let out = run(&here, &["study", "report", "small.toml", "--out", "out"]);
-    let (told, said) = (text(&out.stdout), text(&out.stderr));
-    assert_eq!(out.status.code(), Some(2), "{said}");
-    let last = said.lines().last().expect("a line");
-    assert!(last.starts_with("skyhaul: 3 of 6 cells failed; the first, cc = peach (seed 1)"), "{said}");
-    assert!(last.contains("neither delay nor rate"), "{said}");
+    let (stdout, stderr) = (text(&out.stdout), text(&out.stderr));
+    assert_eq!(out.status.code(), Some(2), "{stderr}");
+    let last = stderr.lines().last().expect("a line");
+    assert!(last.starts_with("skyhaul: 3 of 6 cells failed; the first, cc = peach (seed 1)"), "{stderr}");
+    assert!(last.contains("neither delay nor rate"), "{stderr}");
     assert!(
-        told.contains("✗ failed: cc = peach (seed 1)") && told.contains("could not be evaluated"),
-        "{told}"
+        stdout.contains("✗ failed: cc = peach (seed 1)") && stdout.contains("could not be evaluated"),
+        "{stdout}"
     );
     let page = fs::read_to_string(here.join("out/report.html")).expect("a page all the same");
     assert!(page.contains("3 of 6 cells failed"));
 }
 
-/// A path whose links have no rate is not estimated: what is on it shows during the run.
+/// A path with an unlimited rate, whose memory is not estimated before the run.
 const VAST: &str = r#"schema = 1
 duration = "5 s"
 max-memory = "1 MB"
@@ -596,36 +602,36 @@ fn a_run_that_uses_up_its_memory_ends_with_what_was_reached() {
     fs::write(here.join("vast.toml"), VAST).expect("writable");
     for args in [&["run", "vast.toml", "--out", "out"][..], &["run", "vast.toml", "--json"]] {
         let out = run(&here, args);
-        let (told, said) = (text(&out.stdout), text(&out.stderr));
-        assert_eq!(out.status.code(), Some(1), "{said}");
-        let line = said.lines().find(|l| l.contains("max-memory")).expect("a line");
+        let (stdout, stderr) = (text(&out.stdout), text(&out.stderr));
+        assert_eq!(out.status.code(), Some(1), "{stderr}");
+        let line = stderr.lines().find(|l| l.contains("max-memory")).expect("a line");
         assert!(
             line.starts_with("skyhaul: max-memory: the run ended at 0.")
                 && line.contains(" MB of memory, more than the 1 MB that")
                 && line.ends_with("larger max-memory"),
             "{line}"
         );
-        assert!(told.contains("max-memory: the run ended at 0.") && told.contains("bulk"), "{told}");
+        assert!(stdout.contains("max-memory: the run ended at 0.") && stdout.contains("bulk"), "{stdout}");
     }
     let summary = fs::read_to_string(here.join("out/summary.json")).expect("nothing is lost");
     assert!(
         summary.contains("\"ended_early\": \"max-memory: ") && summary.contains("\"duration_s\": 0."),
         "{summary}"
     );
-    // With more it runs to its end.
+    // With more memory it runs to its end.
     let all = run(&here, &["run", "vast.toml", "--json", "--set", "max-memory=4 GB"]);
     assert!(all.status.success() && !text(&all.stdout).contains("ended_early"));
-    // Of a study, only this cell has no result.
+    // In a study, only the cells that use up their memory have no result.
     let study = STUDY.replace("values = [\"sack\", \"peach\"]", "values = [\"sack\", { value = \"peach\", set = { max-memory = \"20 kB\", \"flows.bulk.rwnd\" = \"2000 segments\", \"links.sat.rate\" = \"unlimited\", \"links.sat.queue\" = \"50 packets\", \"links.sat.error\" = \"none\", duration = \"60 s\" } }]");
     fs::write(here.join("geo.toml"), GEO).expect("writable");
     fs::write(here.join("small.toml"), study).expect("writable");
     let out = run(&here, &["study", "report", "small.toml", "--out", "study"]);
-    let said = text(&out.stderr);
-    assert_eq!(out.status.code(), Some(2), "{said}");
-    let last = said.lines().last().expect("a line");
+    let stderr = text(&out.stderr);
+    assert_eq!(out.status.code(), Some(2), "{stderr}");
+    let last = stderr.lines().last().expect("a line");
     assert!(
         last.starts_with("skyhaul: 3 of 6 cells failed") && last.contains("max-memory: the run ended at"),
-        "{said}"
+        "{stderr}"
     );
 }
 
@@ -768,7 +774,7 @@ fn a_dash_is_the_standard_input() {
         let out = fed(&folder, &["run", "-", "--json"], input);
         assert_eq!((out.status.code(), text(&out.stdout)), (Some(0), by_file.clone()));
     }
-    // Read once, for all combinations.
+    // Standard input is read once for all combinations.
     let out = fed(&folder, &["check", "-", "--set", "seed=1,2"], GEO);
     assert_eq!(text(&out.stdout).matches("── seed=").count(), 2);
     let study = "schema = 1\ntitle = \"Piped\"\nscenario = \"base.toml\"\nseeds = { first = 1, count = 2 }\n\
@@ -833,10 +839,10 @@ fn a_gateway_says_what_it_would_do() {
     let folder = folder("gateway");
     let file = "[terrestrial]\ninterface = \"no-such-lan\"\n[satellite]\ninterface = \"no-such-sat\"\nrate = \"10 Mbit/s\"\n";
     fs::write(folder.join("g.toml"), file).expect("writes");
-    let said = good(&folder, &["gateway", "check", "g.toml"]);
+    let summary = good(&folder, &["gateway", "check", "g.toml"]);
     for part in ["table inet skyhaul_gateway", "paced to 10 Mbit/s", "cubic", "new connections are forwarded"]
     {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(summary.contains(part), "{part}: {summary}");
     }
     let rules = good(&folder, &["gateway", "rules", "g.toml"]);
     assert!(
@@ -849,6 +855,15 @@ fn a_gateway_says_what_it_would_do() {
         &["there is no interface \"no-such-lan\""],
     );
     bad(&folder, &["gateway", "status", "--runtime", "run"], &["no gateway called \"gateway\" runs"]);
+    assert!(good(&folder, &["gateway", "clean", "--help"]).contains("[default: gateway]"));
+    // With several gateways a capture needs a name; without one it leaves no empty file.
+    fs::create_dir_all(folder.join("two")).expect("a folder");
+    let locks =
+        ["a", "b"].map(|name| fs::File::create(folder.join(format!("two/{name}.lock"))).expect("a file"));
+    locks.iter().for_each(|lock| lock.lock().expect("locks"));
+    let capture = ["gateway", "capture", "--pcap", "a.pcapng", "--runtime", "two"];
+    bad(&folder, &capture, &["several gateways run: name one of a, b"]);
+    assert!(!folder.join("a.pcapng").exists());
     bad(&folder, &["gateway", "stop", "other", "--runtime", "run"], &["no gateway called \"other\" runs"]);
     bad(&folder, &["gateway", "check", "missing.toml"], &["missing.toml: cannot read it"]);
     bad(&folder, &["gateway", "check", "/dev/zero"], &["it is no configuration"]);

@@ -1,5 +1,5 @@
 //! `doctor` and `emulate` as users meet them, with a real kernel. Each test has a network namespace of its own; where
-//! none is granted it says so and does nothing.
+//! the kernel grants none, a test reports that and is skipped.
 #![cfg(target_os = "linux")]
 
 mod prometheus;
@@ -157,7 +157,7 @@ fn interfaces(ns: &Namespace) -> usize {
     ns.within(count).expect("enters")
 }
 
-/// Waits for what happens soon but not at once; gives up after long.
+/// Whether a condition becomes true within ten seconds.
 fn soon(done: impl Fn() -> bool) -> bool {
     (0..1_000).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));
@@ -201,7 +201,7 @@ fn wrong_input_is_refused_in_one_line() {
 fn without_privileges_it_says_what_to_do() {
     let Some(ns) = space() else { return };
     let path = scenario("privileges");
-    // Where the program lies may be closed to others: only the capabilities go.
+    // Another user might not reach the program: only the capabilities are dropped.
     let mut c = Command::new("setpriv");
     c.args([
         "--bounding-set=-all",
@@ -226,12 +226,12 @@ fn interfaces_carry_and_metrics_tell() {
     let mut c = skyhaul(&["emulate", path.to_str().expect("UTF-8"), "--interfaces", "east", "west"]);
     c.args(["--metrics", "127.0.0.1:0", "--duration", "60s"]);
     let mut child = ns.within(|| c.spawn()).expect("enters").expect("starts");
-    let mut said = BufReader::new(child.stderr.take().expect("piped"));
+    let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
     let mut line = String::new();
-    said.read_line(&mut line).expect("says where");
+    stderr.read_line(&mut line).expect("says where");
     let address = line.trim().strip_prefix("metrics at http://").and_then(|l| l.strip_suffix("/metrics"));
     let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
-    // Until the first counts are there the page is empty.
+    // The page is empty until the first counts.
     let page = || {
         let mut s = ns.within(|| std::net::TcpStream::connect(&address)).expect("enters").expect("listens");
         s.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").expect("writes");
@@ -268,6 +268,19 @@ fn a_second_emulation_on_the_same_net_is_refused() {
 }
 
 #[test]
+fn a_standard_error_that_nobody_reads_changes_no_status() {
+    let Some(ns) = space() else { return };
+    let path = scenario("unread");
+    // A rate that makes a warning, and a report at the end.
+    let fast = ["--set", "links.sat.rate=40 Gbit/s", "--", "sh", "-c", "exit 5"];
+    let mut command = skyhaul(&[&["emulate", path.to_str().expect("UTF-8")], &fast[..]].concat());
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    command.stderr(writer);
+    assert_eq!(within(&ns, command).status.code(), Some(5));
+}
+
+#[test]
 fn a_program_that_does_not_start_has_no_report() {
     let Some(ns) = space() else { return };
     let path = scenario("absent");
@@ -279,20 +292,20 @@ fn a_program_that_does_not_start_has_no_report() {
 #[test]
 fn without_ipv6_the_path_carries_ipv4() {
     let Some(ns) = space() else { return };
-    // As Docker does it.
+    // Docker disables IPv6 in this way.
     ns.sysctl("net/ipv6/conf/all/disable_ipv6", "1").expect("sets");
     let path = scenario("ipv4");
     let path = path.to_str().expect("UTF-8");
     let _listener = ns.within(|| TcpListener::bind("0.0.0.0:7002").expect("binds")).expect("enters");
     let say = "exec 3<>/dev/tcp/10.83.7.2/7002 && exit 6";
     let out = within(&ns, skyhaul(&["emulate", path, "--net", "7", "--", "bash", "-c", say]));
-    let said = text(&out.stderr);
-    assert_eq!(out.status.code(), Some(6), "{said}");
-    let first = said.lines().next().expect("a line");
-    assert!(first.starts_with("warning: IPv6 is off (") && first.contains("IPv4 alone"), "{said}");
+    let stderr = text(&out.stderr);
+    assert_eq!(out.status.code(), Some(6), "{stderr}");
+    let first = stderr.lines().next().expect("a line");
+    assert!(first.starts_with("warning: IPv6 is off (") && first.contains("IPv4 alone"), "{stderr}");
     let found = text(&within(&ns, skyhaul(&["doctor"])).stdout);
     assert!(found.contains("ipv6") && found.contains("go on with IPv4 alone"), "{found}");
-    // What really lacks privileges still says so.
+    // Missing privileges are still reported as such.
     let Ok(true) = Command::new("setpriv").arg("--version").status().map(|s| s.success()) else { return };
     let mut command = Command::new("setpriv");
     command.args([

@@ -151,7 +151,7 @@ fn a_control_that_never_yields_is_found_and_a_standard_one_is_not() {
         "2 verdicts on requirements and 1 of 1 cases",
     ];
     assert!(words.iter().all(|w| out.contains(w)), "{out}");
-    // One reading, that of all studies without others, needs no name.
+    // A study without other readings does not name its only one.
     assert!(out.contains("own = candidate") && !out.contains("as printed"), "{out}");
 }
 
@@ -237,7 +237,7 @@ fn a_cell_of_each_case_is_written_as_qlog() {
     assert_eq!(status, Some(0), "{err}");
     let again: Value = serde_json::from_str(&again).expect("JSON");
     assert_eq!(again["flows"], read(logs.join("summary.json"))["flows"]);
-    // What is there from before goes, and a comparison does not take it for a case.
+    // An evaluation without --qlog removes the logs of an earlier one.
     let (status, _, err) = run(&here, &args[..9]);
     assert_eq!(status, Some(0), "{err}");
     assert!(!logs.exists());

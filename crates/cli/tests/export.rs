@@ -218,7 +218,7 @@ fn qlog_files_tell_every_packet_and_its_fate() {
     }
 }
 
-/// What was replayed is what comes out again, and a change of the rate shows.
+/// A replayed trace is exported unchanged, and the trace of another link shows the changes of its rate.
 #[test]
 fn mahimahi_traces_hold_what_a_link_could_send() {
     let folder = folder("export-mahimahi");
@@ -235,7 +235,7 @@ fn mahimahi_traces_hold_what_a_link_could_send() {
     exported(&folder, "mahimahi");
     let read = |name: &str| fs::read_to_string(folder.join("x").join(name)).expect("a trace");
     assert_eq!(read("links.sat.forward.mahimahi").lines().collect::<Vec<_>>(), lines);
-    // 1504 bytes in 8 ms, and the packet that has begun leaves; from 70 ms on what begins takes 4 ms.
+    // 1504 bytes take 8 ms. The packet in transmission at 20 ms still leaves; packets that begin after 70 ms take 4 ms.
     let reverse = ["8", "16", "24", "68", "76", "80", "84", "88", "92", "96", "100"];
     assert_eq!(read("links.sat.reverse.mahimahi").lines().collect::<Vec<_>>(), reverse);
     // A results directory holds the trace, so that runs need the file no longer.
@@ -258,7 +258,7 @@ fn what_a_run_has_not_recorded_is_named_with_its_key() {
         assert_eq!((out.status.code(), line.lines().count()), (Some(2), 1), "{line}");
         assert!(line.contains(missing) && line.contains("record.series=['acked', "), "{line}");
     }
-    // A run of another engine cannot be made again.
+    // A run of another engine cannot be repeated.
     let (folder, _) = recorded("export-engine", EVERYTHING);
     let path = folder.join("r/manifest.json");
     let mut manifest = json(&path);

@@ -61,16 +61,16 @@ impl Router {
     }
     fn good(&self, args: &[&str]) -> String {
         let out = self.run(args);
-        let said = String::from_utf8_lossy(&out.stderr).into_owned();
-        assert!(out.status.success(), "{args:?}: {said}");
-        String::from_utf8_lossy(&out.stdout).into_owned() + &said
+        let stderr = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(out.status.success(), "{args:?}: {stderr}");
+        String::from_utf8_lossy(&out.stdout).into_owned() + &stderr
     }
-    /// Status 2, and one line with this part.
+    /// Runs a command that ends with status 2 and one line that contains `part`.
     fn bad(&self, args: &[&str], part: &str) {
         let out = self.run(args);
-        let said = String::from_utf8_lossy(&out.stderr).into_owned();
-        assert_eq!((out.status.code(), said.trim().lines().count()), (Some(2), 1), "{args:?}: {said}");
-        assert!(said.contains(part), "{args:?}: {said}");
+        let stderr = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!((out.status.code(), stderr.trim().lines().count()), (Some(2), 1), "{args:?}: {stderr}");
+        assert!(stderr.contains(part), "{args:?}: {stderr}");
     }
     fn tables(&self) -> String {
         let list = || Command::new("nft").args(["list", "tables"]).output().expect("runs");
@@ -88,14 +88,14 @@ impl Router {
     }
 }
 
-/// The next messages to a service manager: each a list of assignments.
-fn heard(manager: &UnixDatagram) -> Vec<String> {
+/// The next message to a service manager: a list of assignments.
+fn next_message(manager: &UnixDatagram) -> Vec<String> {
     let mut room = [0; 4096];
-    // A read with a time limit is not begun again after a signal.
+    // A signal interrupts a read that has a time limit.
     let n = loop {
         match manager.recv(&mut room) {
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-            heard => break heard.expect("it says something"),
+            n => break n.expect("a message"),
         }
     };
     String::from_utf8_lossy(&room[..n]).lines().map(str::to_owned).collect()
@@ -104,13 +104,13 @@ fn heard(manager: &UnixDatagram) -> Vec<String> {
 #[test]
 fn a_service_manager_is_told_what_happens() {
     let Some(router) = Router::new("notify", "") else { return };
-    // A socket in the file system, and one with a name of its own kind.
+    // A socket in the file system, and one with an abstract name (unix(7)).
     let path = router.folder.join("notify.sock");
     let name = format!("skyhaul-test-{}", std::process::id());
     let abstracted = SocketAddr::from_abstract_name(&name).expect("a name");
     for (address, manager) in [
         (path.display().to_string(), UnixDatagram::bind(&path).expect("binds")),
-        // Such a name belongs to a network namespace.
+        // An abstract name belongs to a network namespace.
         (
             format!("@{name}"),
             router.space.within(|| UnixDatagram::bind_addr(&abstracted)).expect("enters").expect("binds"),
@@ -120,37 +120,37 @@ fn a_service_manager_is_told_what_happens() {
         let mut command = router.command(&["run", "g.toml", "--runtime", "run"]);
         command.env("NOTIFY_SOCKET", &address).env("WATCHDOG_USEC", "200000").env_remove("WATCHDOG_PID");
         let gateway = router.start(&mut command);
-        assert_eq!(heard(&manager), ["READY=1"]);
-        // The watchdog hears of it again and again, while nothing else happens.
+        assert_eq!(next_message(&manager), ["READY=1"]);
+        // Messages to the watchdog come regularly while nothing else happens.
         for _ in 0..3 {
-            let said = heard(&manager);
-            assert_eq!(said, ["WATCHDOG=1", "STATUS=0 connections"]);
+            let message = next_message(&manager);
+            assert_eq!(message, ["WATCHDOG=1", "STATUS=0 connections"]);
         }
         let reload = std::thread::scope(|s| {
             let asked = s.spawn(|| router.good(&["reload"]));
-            let mut said = heard(&manager);
-            while said[0].starts_with("WATCHDOG") {
-                said = heard(&manager);
+            let mut message = next_message(&manager);
+            while message[0].starts_with("WATCHDOG") {
+                message = next_message(&manager);
             }
-            assert_eq!(said[0], "RELOADING=1");
-            let micros = said[1].strip_prefix("MONOTONIC_USEC=").expect("a time").parse::<u64>();
+            assert_eq!(message[0], "RELOADING=1");
+            let micros = message[1].strip_prefix("MONOTONIC_USEC=").expect("a time").parse::<u64>();
             assert!(micros.expect("a number") > 0);
-            assert_eq!(heard(&manager), ["READY=1"]);
+            assert_eq!(next_message(&manager), ["READY=1"]);
             asked.join().expect("reloads")
         });
         assert_eq!(reload, "reloaded\n");
         // SIGTERM, as a service manager sends it.
         let pid = gateway.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill").success());
-        let mut said = heard(&manager);
-        while said[0].starts_with("WATCHDOG") {
-            said = heard(&manager);
+        let mut message = next_message(&manager);
+        while message[0].starts_with("WATCHDOG") {
+            message = next_message(&manager);
         }
-        assert_eq!(said, ["STOPPING=1"]);
+        assert_eq!(message, ["STOPPING=1"]);
         assert!(gateway.wait_with_output().expect("ends").status.success());
         assert_eq!(router.tables(), "");
     }
-    // A watchdog that is somebody else's is not answered, and without a manager nothing is said.
+    // The watchdog of another process is not answered.
     let path = router.folder.join("other.sock");
     let manager = UnixDatagram::bind(&path).expect("binds");
     manager.set_read_timeout(Some(Duration::from_millis(700))).expect("sets");
@@ -158,7 +158,7 @@ fn a_service_manager_is_told_what_happens() {
     command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "200000").env("WATCHDOG_PID", "1");
     let mut gateway = router.start(&mut command);
     router.ready();
-    assert_eq!(heard(&manager), ["READY=1"]);
+    assert_eq!(next_message(&manager), ["READY=1"]);
     assert!(manager.recv(&mut [0; 64]).is_err());
     router.good(&["stop"]);
     gateway.wait().expect("ends");
@@ -182,13 +182,13 @@ fn captures_are_new_files_for_their_owner_alone() {
         "there is no connection 9: `skyhaul gateway status --flows`",
     );
     assert!(!router.folder.join("a.pcapng").exists(), "nothing came");
-    let said = router.good(&["trace", "--pcap", "a.pcapng", "--qlog", "a.sqlog", "--time", "200 ms"]);
-    assert_eq!(said, "0 packets, 0 events, 0 lost because they came too fast; a limit was reached\n");
+    let output = router.good(&["trace", "--pcap", "a.pcapng", "--qlog", "a.sqlog", "--time", "200 ms"]);
+    assert_eq!(output, "0 packets, 0 events, 0 lost because they came too fast; a limit was reached\n");
     for name in ["a.pcapng", "a.sqlog"] {
         let found = fs::metadata(router.folder.join(name)).expect("is there");
         assert_eq!((found.permissions().mode() & 0o777, found.len() > 0), (0o600, true), "{name}");
     }
-    // What is there stays, and no other file is made beside it.
+    // An existing file is kept, and no other file is created.
     let before = fs::read(router.folder.join("a.sqlog")).expect("is there");
     router.bad(
         &["capture", "--pcap", "b.pcapng", "--qlog", "a.sqlog"],
@@ -196,7 +196,7 @@ fn captures_are_new_files_for_their_owner_alone() {
     );
     assert_eq!(fs::read(router.folder.join("a.sqlog")).expect("is there"), before);
     assert!(!router.folder.join("b.pcapng").exists());
-    // Ctrl-C ends it in order; the end of the gateway does, too.
+    // Ctrl-C and the end of the gateway both end a capture in order.
     for ends in ["ended by you", "the gateway has ended"] {
         let file = if ends == "ended by you" { "c.pcapng" } else { "d.pcapng" };
         let mut command = router.command(&["capture", "--pcap", file, "--runtime", "run"]);
@@ -209,8 +209,8 @@ fn captures_are_new_files_for_their_owner_alone() {
             router.good(&["stop"]);
         }
         let out = capture.wait_with_output().expect("ends");
-        let said = String::from_utf8_lossy(&out.stderr).into_owned();
-        assert!(out.status.success() && said.contains(ends), "{said}");
+        let stderr = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(out.status.success() && stderr.contains(ends), "{stderr}");
         assert!(fs::metadata(router.folder.join(file)).expect("is there").len() > 0);
     }
     gateway.wait().expect("ends");
@@ -241,16 +241,16 @@ fn the_doctor_watches_and_proves() {
     let Some(router) = Router::new("doctor", "") else { return };
     // Nobody is there: each option has its own finding, and the status says that something is wrong.
     let out = router.run(&["doctor", "g.toml", "--watch", "100 ms", "--probe", "10.9.0.7:80", "--json"]);
-    let said = String::from_utf8_lossy(&out.stdout).into_owned();
-    assert_eq!(out.status.code(), Some(1), "{said}");
-    let all: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+    let stdout = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert_eq!(out.status.code(), Some(1), "{stdout}");
+    let all: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
     let of = |what: &str| {
         let found = all
             .as_array()
             .expect("a list")
             .iter()
             .find(|f| f["what"].as_str().is_some_and(|w| w.starts_with(what)));
-        found.unwrap_or_else(|| panic!("{what}: {said}"))["says"].as_str().expect("words").to_owned()
+        found.unwrap_or_else(|| panic!("{what}: {stdout}"))["says"].as_str().expect("words").to_owned()
     };
     assert!(of("SYNs at lan0").contains("the hosts send nothing through this machine"));
     assert!(of("connection to 10.9.0.7:80").contains("name the address of one with --from"));
@@ -294,13 +294,13 @@ fn notes_that_nobody_reads_stop_no_gateway() {
     let (reader, mut writer) = std::io::pipe().expect("a pipe");
     let mut command = router.command(&["run", "g.toml", "--runtime", "run"]);
     command.stderr(writer.try_clone().expect("another end"));
-    // Whatever room there is, somebody else takes it.
+    // Another writer keeps the pipe full.
     let filler =
         std::thread::spawn(move || while std::io::Write::write_all(&mut writer, &[b'.'; 512]).is_ok() {});
     let mut child = router.start(&mut command);
     drop(command);
     router.ready();
-    // Each of these is worth a note.
+    // Each flush makes a note.
     for n in 1..4 {
         let flush = || Command::new("nft").args(["flush", "ruleset"]).status().is_ok_and(|s| s.success());
         assert!(router.space.within(flush).expect("enters"));
@@ -375,6 +375,14 @@ fn the_status_has_an_exit_status() {
         panic!("{out:?}");
     };
     becomes(0, "splits new connections");
+    // `top` clears the screen before each page, until Ctrl-C.
+    let top = router.start(&mut router.command(&["top", "--runtime", "run"]));
+    std::thread::sleep(Duration::from_millis(500));
+    let pid = top.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill").success());
+    let out = top.wait_with_output().expect("ends");
+    let page = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(out.status.success() && page.starts_with("\x1b[H\x1b[2Jgateway (skyhaul "), "{page:?}");
     let nft = |rule: &str| {
         let run = || Command::new("nft").arg(rule).status().is_ok_and(|s| s.success());
         assert!(router.space.within(run).expect("enters"), "{rule}");
@@ -391,7 +399,7 @@ fn the_status_has_an_exit_status() {
     );
     nft(remedy.strip_prefix("nft ").expect("a command"));
     becomes(0, "splits new connections");
-    // The kernel reports what happens to interfaces: all that tell the state name the cause.
+    // The kernel reports changes of interfaces: the status and the doctor name the cause.
     let ip = |line: &str| {
         let run = || Command::new("ip").args(line.split(' ')).status().is_ok_and(|s| s.success());
         assert!(router.space.within(run).expect("enters"), "{line}");
@@ -400,12 +408,12 @@ fn the_status_has_an_exit_status() {
     let cause = "sat0 is down: ip link set sat0 up";
     becomes(1, cause);
     let doctor = router.run(&["doctor", "g.toml"]);
-    let said = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    let stdout = String::from_utf8_lossy(&doctor.stdout).into_owned();
     assert!(
         doctor.status.code() == Some(1)
-            && said.contains("forwards new connections unsplit for ")
-            && said.contains(cause),
-        "{said}"
+            && stdout.contains("forwards new connections unsplit for ")
+            && stdout.contains(cause),
+        "{stdout}"
     );
     ip("link set sat0 up");
     becomes(0, concat!("(skyhaul ", env!("CARGO_PKG_VERSION"), "): up "));

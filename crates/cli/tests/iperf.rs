@@ -1,5 +1,5 @@
-//! The server of iperf3's protocol: both ways at once, and datagrams. A client of the test's own speaks the protocol; where
-//! iperf3 itself is installed it is tried, too.
+//! The server of iperf3's protocol: both directions at once, and datagrams. The tests have a client of their own; where iperf3
+//! is installed, it is a client, too.
 #![cfg(target_os = "linux")]
 
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ fn serve(ns: &Namespace, more: &[&str]) -> (Child, BufReader<ChildStdout>) {
     }
     (child, out)
 }
-/// What it printed, and what it said on standard error.
+/// The rest of standard output, and standard error.
 fn ended(mut child: Child, mut out: BufReader<ChildStdout>) -> (String, String) {
     let (mut rest, mut errors) = (String::new(), String::new());
     out.read_to_string(&mut rest).expect("text");
@@ -117,7 +117,7 @@ fn data_goes_both_ways_at_once() {
     let mut streams: Vec<TcpStream> = (0..4).map(|_| stream(&ns)).collect();
     control.expect(1);
     control.expect(2);
-    // The first two are the client's to send on.
+    // The client sends on the first two streams.
     let mut read = vec![0; 500_000];
     for (i, s) in streams.iter_mut().enumerate() {
         if i < 2 {
@@ -126,7 +126,7 @@ fn data_goes_both_ways_at_once() {
             s.read_exact(&mut read).expect("comes")
         }
     }
-    // What was sent has been read when the server closes; that it does so early is its affair.
+    // Time for the server to read what was sent, before the test ends.
     std::thread::sleep(Duration::from_millis(200));
     let results = control.end();
     drop(streams);
@@ -141,7 +141,7 @@ fn data_goes_both_ways_at_once() {
     let (out, errors) = ended(child, out);
     assert_eq!(errors, "");
     assert_eq!((out.matches(" <- ").count(), out.matches(" -> ").count()), (2, 2), "{out}");
-    assert_eq!(out.matches("[SUM]").count(), 2, "a sum for each way: {out}");
+    assert_eq!(out.matches("[SUM]").count(), 2, "a sum for each direction: {out}");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn datagrams_that_do_not_come_are_counted() {
             }
             s.send(&data).expect("sent");
         }
-        // One that a stranger sends counts for nobody.
+        // A datagram from another socket is not counted.
         let stranger = ns.within(|| UdpSocket::bind("10.84.0.1:0")).expect("enters").expect("binds");
         stranger.send_to(&[0; 1000], SERVER).expect("sent");
         std::thread::sleep(Duration::from_millis(300));
@@ -271,10 +271,10 @@ fn iperf3_itself_is_served() {
                 assert!(s["receiver"]["bytes"].as_u64() > Some(1_000_000), "{args:?}: {v:#}");
             }
         }
-        for way in [" <- ", " -> "] {
+        for arrow in [" <- ", " -> "] {
             let both = args.contains(&"--bidir");
-            let wanted = both || (way == " -> ") == args.contains(&"-R");
-            assert_eq!(out.contains(way), wanted, "{args:?}: {out}");
+            let wanted = both || (arrow == " -> ") == args.contains(&"-R");
+            assert_eq!(out.contains(arrow), wanted, "{args:?}: {out}");
         }
     }
 }
@@ -302,8 +302,8 @@ fn a_client_that_is_killed_or_vanishes_keeps_no_server() {
     c.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut server = ns.within(|| c.spawn()).expect("enters").expect("starts");
     is_free(&ns);
-    let link = |way: &str| {
-        let set = || Command::new("ip").args(["link", "set", "sky0", way]).status();
+    let link = |state: &str| {
+        let set = || Command::new("ip").args(["link", "set", "sky0", state]).status();
         assert!(ns.within(set).expect("enters").expect("starts").success());
     };
     for args in [&["-u", "-R", "-b", "5M"][..], &["--bidir"], &["-u", "--bidir", "-b", "5M"]] {
@@ -322,7 +322,7 @@ fn a_client_that_is_killed_or_vanishes_keeps_no_server() {
             client.kill().expect("is ours");
             client.wait().expect("ends");
             if vanishes {
-                // Longer than the server has patience.
+                // Longer than --idle.
                 std::thread::sleep(Duration::from_secs(3));
                 link("up");
             }

@@ -1,4 +1,4 @@
-//! `reproduce` and `compare` as users meet them: one report over all studies, whatever happens on the way.
+//! `reproduce` and `compare` as users meet them: one report over all studies, even after interruptions.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -121,7 +121,7 @@ fn library(here: &Path, duration: &str) {
 /// Cells of all studies together: three studies, 2·3 combinations and 3 of the reading, 4 seeds.
 const CELLS: usize = 3 * 9 * 4;
 
-/// All files below a folder by their way from it, without what says when and how long.
+/// All files below a folder by their relative path, without the lines that have dates and durations.
 fn contents(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut all = BTreeMap::new();
     let mut folders = vec![dir.to_owned()];
@@ -150,7 +150,8 @@ fn stored(cache: &Path) -> Vec<PathBuf> {
     files.map(|n| cache.join(n)).collect()
 }
 
-/// Starts, waits until some cells are stored, and kills the program; the cells it left. `None`: it was faster.
+/// Starts the program, waits until `cells` cells are stored, and kills it. Returns the number of stored cells; `None` if the program
+/// was faster.
 fn killed(here: &Path, args: &[&str], cells: usize) -> Option<usize> {
     let mut child = skyhaul(here, args).spawn().expect("the program starts");
     let cache = here.join("the-cache/cells");
@@ -180,8 +181,8 @@ fn a_killed_reproduction_goes_on_and_ends_the_same_on_any_number_of_threads() {
     }
     let left = left.expect("long runs take longer than it takes to look for them");
     assert!(left >= 30);
-    let (status, _, said) = run(&here, &["compare", "out", "out"]);
-    assert!(status == Some(2) && said.contains("interrupted"), "{said}");
+    let (status, _, stderr) = run(&here, &["compare", "out", "out"]);
+    assert!(status == Some(2) && stderr.contains("interrupted"), "{stderr}");
     let changed = |p: &PathBuf| fs::metadata(p).and_then(|m| m.modified()).expect("a file");
     let before: Vec<_> =
         stored(&here.join("the-cache/cells")).into_iter().map(|p| (changed(&p), p)).collect();
@@ -204,8 +205,8 @@ fn a_killed_reproduction_goes_on_and_ends_the_same_on_any_number_of_threads() {
     {
         assert!(a.contains_key(name), "{name}");
     }
-    let (status, told, _) = run(&here, &["compare", "out", "whole"]);
-    assert!(status == Some(0) && told.contains("Identical."), "{told}");
+    let (status, stdout, _) = run(&here, &["compare", "out", "whole"]);
+    assert!(status == Some(0) && stdout.contains("Identical."), "{stdout}");
 }
 
 #[test]
@@ -213,13 +214,13 @@ fn the_report_has_everything_and_needs_nothing() {
     let here = folder("report");
     library(&here, "5 s");
     put(here.join("studies/own/broken.toml"), &STUDY.replace("goodput\", along", "goodputs\", along"));
-    let (status, told, said) = run(&here, &["reproduce", "--studies", "studies", "--out", "out"]);
-    // The broken one does not stop the others, and is told with file, line, key and what there is.
-    assert_eq!(status, Some(2), "{said}");
+    let (status, stdout, stderr) = run(&here, &["reproduce", "--studies", "studies", "--out", "out"]);
+    // The broken study does not stop the others, and is reported with file, line, key and the accepted names.
+    assert_eq!(status, Some(2), "{stderr}");
     for word in ["broken.toml:", "claim[1].check", "goodputs", "accepted: goodput"] {
-        assert!(said.lines().last().is_some_and(|l| l.contains(word)), "{word}: {said}");
+        assert!(stderr.lines().last().is_some_and(|l| l.contains(word)), "{word}: {stderr}");
     }
-    assert!(told.contains("old") && told.contains("Report:  out/report.html"), "{told}");
+    assert!(stdout.contains("old") && stdout.contains("Report:  out/report.html"), "{stdout}");
     let page = fs::read_to_string(here.join("out/report.html")).expect("a page");
     let titles = [
         "A paper &lt;of&gt; 1999",
@@ -259,7 +260,7 @@ fn the_report_has_everything_and_needs_nothing() {
         summary["engine"].as_str().is_some_and(|e| e.starts_with(summary["version"].as_str().unwrap_or("?")))
     );
     let claims = fs::read_to_string(here.join("out/claims.csv")).expect("a table");
-    // Claims under the literal reading; both of three studies touch the other one; two beside.
+    // The header; two claims of three studies under the default reading and under the other one; two claims of paper.toml.
     assert_eq!(claims.lines().count(), 1 + 3 * 2 + 3 * 2 + 2, "{claims}");
     // The number behind a claim with a single case; none where there are several, or no study.
     let numbers = |head: &str| {
@@ -284,9 +285,9 @@ fn the_quick_profile_leaves_claims_out_and_says_so() {
     let here = folder("quick");
     library(&here, "5 s");
     let quick = ["reproduce", "--quick", "--studies", "studies", "--out", "out", "--json", "own/three"];
-    let (status, told, said) = run(&here, &quick);
-    assert_eq!((status, said.as_str()), (Some(0), ""));
-    let summary: serde_json::Value = serde_json::from_str(&told).expect("JSON");
+    let (status, stdout, stderr) = run(&here, &quick);
+    assert_eq!((status, stderr.as_str()), (Some(0), ""));
+    let summary: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
     let counts = &summary["counts"];
     assert_eq!((&counts["not_in_profile"], &counts["total"]), (&1.into(), &2.into()), "{counts}");
     let study = &summary["papers"][0]["studies"][0];
@@ -297,15 +298,15 @@ fn the_quick_profile_leaves_claims_out_and_says_so() {
     assert_eq!(study["claims"][1]["outcomes"][0]["verdict"], "not-in-profile");
     let page = fs::read_to_string(here.join("out/report.html")).expect("a page");
     assert!(page.contains("not in the quick profile") && page.contains("<dd>3 s</dd>"));
-    // As many seeds as one likes.
+    // --seeds replaces the number of seeds of the profile.
     let more =
         ["reproduce", "--quick", "--seeds", "3", "--studies", "studies", "--out", "o3", "--json", "own"];
     let summary: serde_json::Value = serde_json::from_str(&run(&here, &more).1).expect("JSON");
     assert_eq!(summary["papers"][0]["studies"][0]["provenance"]["seeds"], 3);
-    // Nor are two profiles compared.
+    // Results of two profiles are not compared.
     run(&here, &["reproduce", "--studies", "studies", "--out", "full", "own/three"]);
-    let (status, _, said) = run(&here, &["compare", "out", "full"]);
-    assert!(status == Some(2) && said.contains("quick profile"), "{said}");
+    let (status, _, stderr) = run(&here, &["compare", "out", "full"]);
+    assert!(status == Some(2) && stderr.contains("quick profile"), "{stderr}");
 }
 
 #[test]
@@ -332,8 +333,8 @@ fn check_is_a_status_and_wrong_names_are_refused() {
     };
     assert_eq!(verdict(&at_most("goodput")), (Some(0), String::new()));
     assert_eq!(verdict(&at_most("goodput").replace("decr", "incr")), (Some(1), String::new()));
-    let (status, said) = verdict(&at_most("none"));
-    assert!(status == Some(2) && said.contains("could not be evaluated"), "{said}");
+    let (status, stderr) = verdict(&at_most("none"));
+    assert!(status == Some(2) && stderr.contains("could not be evaluated"), "{stderr}");
     for (args, words) in [
         (&["reproduce", "luigi"][..], &["luigi", "no such paper", "peach-2001"][..]),
         (&["reproduce", "peach-2001/fig99"], &["no such study", "peach-2001/fig11"]),
@@ -344,9 +345,12 @@ fn check_is_a_status_and_wrong_names_are_refused() {
         (&["compare", "out", "studies"], &["studies", "not a results directory"]),
         (&["compare", "out", "out/studies/a/b"], &["a reproduction", "a study", "same kind"]),
     ] {
-        let (status, told, said) = run(&here, args);
-        assert_eq!((status, told.as_str()), (Some(2), ""), "{said}");
-        assert!(words.iter().all(|w| said.contains(w)) && said.lines().count() == 1, "{words:?}: {said}");
+        let (status, stdout, stderr) = run(&here, args);
+        assert_eq!((status, stdout.as_str()), (Some(2), ""), "{stderr}");
+        assert!(
+            words.iter().all(|w| stderr.contains(w)) && stderr.lines().count() == 1,
+            "{words:?}: {stderr}"
+        );
     }
 }
 
@@ -364,14 +368,14 @@ fn compare_tells_changes_from_chance() {
     report("slower", &["--set", "links.sat.rate='100 packets/s'"]);
     report("fewer", &["--seeds", "2"]);
     let compared = |b: &str, more: &[&str]| {
-        let (status, told, said) = run(&here, &[&["compare", "a", b, "--json"], more].concat());
-        let json: serde_json::Value = serde_json::from_str(&told).unwrap_or_default();
-        (status, json, said)
+        let (status, stdout, stderr) = run(&here, &[&["compare", "a", b, "--json"], more].concat());
+        let json: serde_json::Value = serde_json::from_str(&stdout).unwrap_or_default();
+        (status, json, stderr)
     };
     let (status, json, _) = compared("same", &[]);
     assert_eq!((status, &json["equal"]), (Some(0), &true.into()));
     assert!(json["studies"][0]["differences"].as_array().is_some_and(Vec::is_empty));
-    // The same experiment with other losses: unpaired, and not certainly different but where 1 in 20 is.
+    // The same experiment with other seeds: unpaired, and one in 20 intervals of 95 % may exclude zero.
     let (_, json, _) = compared("other-seeds", &[]);
     let differences = json["studies"][0]["differences"].as_array().expect("a list").clone();
     assert!(!differences.is_empty() && differences.iter().all(|d| d["paired"] == false), "{json}");
@@ -390,23 +394,23 @@ fn compare_tells_changes_from_chance() {
     assert_eq!((status, &json["equal"]), (Some(1), &false.into()));
     let first = &json["studies"][0]["differences"][0];
     assert!(first["difference"].as_f64().is_some_and(|d| d < 0.0) && first["paired"] == true, "{first}");
-    let (status, told, _) = run(&here, &["compare", "a", "slower"]);
-    assert!(status == Some(1) && told.contains("B − A") && told.contains("Different."), "{told}");
+    let (status, stdout, _) = run(&here, &["compare", "a", "slower"]);
+    assert!(status == Some(1) && stdout.contains("B − A") && stdout.contains("Different."), "{stdout}");
 
     // Another engine is refused unless it is asked for.
     let manifest = fs::read_to_string(here.join("same/manifest.json")).expect("a manifest");
     let engine = json["a"]["engine"].as_str().expect("an engine");
     fs::write(here.join("same/manifest.json"), manifest.replace(engine, "9.9.9-abcdef01")).expect("writable");
-    let (status, _, said) = compared("same", &[]);
+    let (status, _, stderr) = compared("same", &[]);
     assert!(
-        status == Some(2) && said.contains("9.9.9-abcdef01") && said.contains("--across-versions"),
-        "{said}"
+        status == Some(2) && stderr.contains("9.9.9-abcdef01") && stderr.contains("--across-versions"),
+        "{stderr}"
     );
     assert_eq!(compared("same", &["--across-versions"]).0, Some(0));
-    // Damage is told.
+    // Damage is reported.
     fs::write(here.join("fewer/cells.parquet"), "no table").expect("writable");
-    let (status, _, said) = compared("fewer", &[]);
-    assert!(status == Some(2) && said.contains("cells.parquet") && said.contains("damaged"), "{said}");
+    let (status, _, stderr) = compared("fewer", &[]);
+    assert!(status == Some(2) && stderr.contains("cells.parquet") && stderr.contains("damaged"), "{stderr}");
     // Runs, one and several.
     for (out, more) in [("r1", "peach"), ("r2", "sack"), ("r3", "sack,peach")] {
         let set = format!("flows.bulk.cc={more}");
@@ -414,9 +418,9 @@ fn compare_tells_changes_from_chance() {
         assert_eq!(run(&here, &args).0, Some(0));
     }
     assert_eq!(run(&here, &["compare", "r1", "r1"]).0, Some(0));
-    let (status, told, _) = run(&here, &["compare", "r1", "r2"]);
-    assert!(status == Some(1) && told.contains("groups.bulk.goodput_bit_s"), "{told}");
+    let (status, stdout, _) = run(&here, &["compare", "r1", "r2"]);
+    assert!(status == Some(1) && stdout.contains("groups.bulk.goodput_bit_s"), "{stdout}");
     assert_eq!(run(&here, &["compare", "r3", "r3"]).0, Some(0));
-    let (status, _, said) = run(&here, &["compare", "a", "r1"]);
-    assert!(status == Some(2) && said.contains("a study") && said.contains("a run"), "{said}");
+    let (status, _, stderr) = run(&here, &["compare", "a", "r1"]);
+    assert!(status == Some(2) && stderr.contains("a study") && stderr.contains("a run"), "{stderr}");
 }

@@ -45,11 +45,11 @@ exec 3>&-
 cat <&4
 "#;
     let Some(out) = rootless(script) else { return };
-    let told = text(&out.stdout);
-    assert!(out.status.success(), "{told}{}", text(&out.stderr));
-    assert!(told.contains("body 100000\n"), "{told}");
-    assert!(told.contains("qlen 10000\n"), "the queue has its length without root, too: {told}");
-    assert!(!told.contains("warning"), "{told}");
+    let stdout = text(&out.stdout);
+    assert!(out.status.success(), "{stdout}{}", text(&out.stderr));
+    assert!(stdout.contains("body 100000\n"), "{stdout}");
+    assert!(stdout.contains("qlen 10000\n"), "the queue has its length without root, too: {stdout}");
+    assert!(!stdout.contains("warning"), "{stdout}");
 }
 
 #[test]
@@ -67,12 +67,12 @@ fn emulate_runs_a_program_in_a_user_namespace() {
         path.to_str().expect("UTF-8")
     );
     let Some(out) = rootless(&script) else { return };
-    let told = text(&out.stderr);
-    if told.contains("mount /proc") {
-        need::skip("unshare", told);
+    let stderr = text(&out.stderr);
+    if stderr.contains("mount /proc") {
+        need::skip("unshare", stderr);
         return;
     }
-    assert_eq!(out.status.code(), Some(7), "{told}");
-    assert!(told.contains("refused"), "{told}");
-    assert!(told.contains("\"delivered_packets\""), "{told}");
+    assert_eq!(out.status.code(), Some(7), "{stderr}");
+    assert!(stderr.contains("refused"), "{stderr}");
+    assert!(stderr.contains("\"delivered_packets\""), "{stderr}");
 }

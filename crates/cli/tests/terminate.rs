@@ -1,4 +1,4 @@
-//! SIGTERM, as service managers send it: `wire` and `emulate` end in order, and what they have started is told.
+//! SIGTERM, as service managers send it: `wire` and `emulate` end in order, and pass the signal on to the programs that they started.
 #![cfg(target_os = "linux")]
 
 use skyhaul_net::Namespace;
@@ -33,7 +33,7 @@ fn terminate(child: &Child) {
     let id = child.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &id]).status().expect("kill").success());
 }
-/// Status, the rest of the output, and what was said on standard error.
+/// Status, the rest of standard output, and standard error.
 fn ended(mut child: Child, mut out: BufReader<ChildStdout>) -> (Option<i32>, String, String) {
     let (mut rest, mut errors) = (String::new(), String::new());
     out.read_to_string(&mut rest).expect("text");
@@ -147,7 +147,7 @@ fn a_program_behind_a_link_is_told_and_has_the_last_word() {
     for (say, expected) in [
         ("trap 'echo told; exit 9' TERM; echo ready; while :; do sleep 0.05; done", Some(9)),
         ("echo ready; exec sleep 600", Some(143)),
-        // One that does not want to hear is killed some seconds later.
+        // A program that ignores SIGTERM is killed after a grace period.
         ("trap '' TERM; echo ready; while :; do sleep 0.05; done", Some(137)),
     ] {
         let (child, mut out) = start(&ns, &["emulate", path, "--net", "6", "--", "bash", "-c", say]);
@@ -197,7 +197,7 @@ fn links_between_interfaces_end_well() {
     assert_eq!(interfaces(&ns), 1);
 }
 
-/// What a program says last crosses the link though the program has gone: a FIN, not silence.
+/// The last segments of a program cross the link after the program has ended: its peer gets the FIN.
 #[test]
 fn the_last_fin_of_a_program_arrives() {
     let Some(ns) = space() else { return };

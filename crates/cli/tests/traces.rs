@@ -1,4 +1,4 @@
-//! Files of values that scenarios, studies and overrides name, from wherever the command stands.
+//! Traces that scenarios and studies name, relative to their file, and `--set`, relative to the working directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};

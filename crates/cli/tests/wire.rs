@@ -52,7 +52,7 @@ fn good(ns: &Namespace, args: &[&str]) -> String {
     text(&out.stdout)
 }
 
-/// Status 2 and this line, alone.
+/// Checks for status 2 and this line alone on standard error.
 fn bad(out: &Output, line: &str) {
     assert_eq!((out.status.code(), text(&out.stderr)), (Some(2), format!("skyhaul: {line}\n")));
 }
@@ -69,7 +69,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// A sink of the kernel's at every address of the namespace; what `conns` connections brought.
+/// A listener of the kernel at every address of the namespace; its thread returns the data of `conns` connections.
 fn sink(ns: &Namespace, conns: usize) -> (u16, JoinHandle<Vec<u8>>) {
     let listener = ns.within(|| TcpListener::bind("[::]:0").expect("binds")).expect("enters");
     let port = listener.local_addr().expect("an address").port();
@@ -85,7 +85,7 @@ fn sink(ns: &Namespace, conns: usize) -> (u16, JoinHandle<Vec<u8>>) {
     (port, thread)
 }
 
-/// A server that has said that it listens, and its output until then taken.
+/// A server that listens, and its output after the line that says so.
 fn serving(ns: &Namespace, args: &[&str]) -> (Child, BufReader<std::process::ChildStdout>) {
     let mut child = start(ns, SKYHAUL, &[&["wire", "serve"], args].concat());
     let mut out = BufReader::new(child.stdout.take().expect("piped"));
@@ -105,7 +105,7 @@ fn ended(mut child: Child, mut out: BufReader<std::process::ChildStdout>) -> Str
     rest
 }
 
-/// The pattern that senders repeat.
+/// Whether the data is the pattern that senders repeat.
 fn is_pattern(data: &[u8]) -> bool {
     data.iter().enumerate().all(|(i, b)| *b == pattern(i % (1 << 16)))
 }
@@ -130,7 +130,7 @@ fn what_is_sent_arrives_at_a_program_of_the_kernels() {
     assert_eq!(data.len(), size);
     assert!(is_pattern(&data));
     assert!(out.contains("-> 10.84.0.1:") && out.contains(": closed in order\n"), "{out}");
-    // No line of a table lies below its head.
+    // The header comes first, and rows follow it.
     let lines: Vec<&str> = out.lines().collect();
     assert!(
         lines[0].contains("goodput") && lines.iter().filter(|l| l.starts_with("[  1]")).count() >= 3,
@@ -167,7 +167,7 @@ fn the_document_has_the_keys_of_iperf3() {
         keys.iter().filter(|k| !k.contains("skyhaul")).filter(|k| !theirs.contains(*k)).collect();
     assert!(more.is_empty(), "keys that iperf3 does not have: {more:?}");
     let lacking: Vec<&str> = theirs.difference(&keys).map(String::as_str).collect();
-    // What a stack without sockets has none of, or does not tell.
+    // Keys for which a stack outside the kernel has no value.
     let none = [
         "end.cpu_utilization_percent.host_system",
         "end.cpu_utilization_percent.host_user",
@@ -230,7 +230,7 @@ fn curl_and_iperf3_are_served() {
         let out = ended(child, out);
         assert!(out.contains(arrow) && out.contains("goodput"), "{out}");
     }
-    // The server's document says what the client's says.
+    // The documents of server and client agree.
     let server = start(&ns, SKYHAUL, &["wire", "serve", "--mode", "iperf3", "--once", "--json"]);
     let client = (0..100).find_map(|_| {
         std::thread::sleep(std::time::Duration::from_millis(50));
@@ -310,7 +310,7 @@ fn ctrl_c_ends_in_order() {
     assert_eq!(text(&errors.stderr), "skyhaul: stopped early\n");
     assert!(rest.contains(": closed in order\n") && rest.contains("packets: "), "{rest}");
     assert!(is_pattern(&kernel.join().expect("ends")));
-    // A server has no other end; a peer that goes on sending does not keep it.
+    // Ctrl-C ends a server, even while a peer sends.
     let (child, out) = serving(&ns, &[]);
     interrupt(&child);
     let rest = ended(child, out);
@@ -336,7 +336,7 @@ fn ctrl_c_ends_in_order() {
     assert!(sender.join().expect("ends") > 0);
 }
 
-/// Waits for what happens soon on an idle machine.
+/// Waits until a condition is true, at most a minute.
 fn waits_for(what: &str, mut happens: impl FnMut() -> bool) {
     for _ in 0..6000 {
         if happens() {
@@ -351,7 +351,7 @@ fn waits_for(what: &str, mut happens: impl FnMut() -> bool) {
 fn output_that_nobody_reads_stops_nobody() {
     let Some(ns) = space() else { return };
     let (reader, writer) = std::io::pipe().expect("a pipe");
-    // Whatever room the pipe has, somebody else takes it.
+    // Another writer keeps the pipe full.
     let mut full = writer.try_clone().expect("another end");
     let filler =
         std::thread::spawn(move || while std::io::Write::write_all(&mut full, &[b'.'; 512]).is_ok() {});
@@ -376,7 +376,7 @@ fn output_that_nobody_reads_stops_nobody() {
         assert_eq!(s.read(&mut [0]).expect("a FIN"), 0);
     }
     assert!(child.try_wait().expect("a child").is_none(), "it runs");
-    // The first signal ends it, though its last words find no room.
+    // The first signal ends it, although its last output finds no room.
     interrupt(&child);
     let status = child.wait().expect("ends");
     assert_eq!(status.code(), Some(0));
@@ -409,7 +409,7 @@ fn a_client_of_http_that_vanishes_is_left() {
         out.read_line(&mut line).expect("rows");
     }
     ip(&ns, "link set sky0 down");
-    // The end of the connection, and nothing that waits for curl.
+    // The server ends the connection without waiting for curl.
     while !line.contains("10.84.0.2:80 -> 10.84.0.1:") {
         line.clear();
         assert!(out.read_line(&mut line).expect("rows") > 0, "it ends");
@@ -513,7 +513,7 @@ fn whoever_asks_for_what_cannot_be_gets_one_line() {
         let nobody =
             ["--reuid", "65534", "--clear-groups", SKYHAUL, "wire", "send", "10.84.0.1", "--time", "1s"];
         let mut nobody = nobody.map(str::to_owned);
-        // Where nobody but its owner may look, it could not even be started.
+        // The program may lie in a folder that only its owner can read.
         let public = std::env::temp_dir().join(format!("skyhaul-{}", std::process::id()));
         fs::copy(SKYHAUL, &public).expect("a copy");
         nobody[3] = public.to_str().expect("text").to_owned();

@@ -16,13 +16,13 @@ fn space() -> Option<Namespace> {
     need::granted(Namespace::new())
 }
 
-/// A command with `--metrics`, and where they are.
+/// A running command and the address of its metrics.
 struct Running {
     ns: Namespace,
     child: Child,
     at: String,
-    /// It stays open: the command may have more to say.
-    said: BufReader<ChildStderr>,
+    /// Standard error, kept open for later messages.
+    stderr: BufReader<ChildStderr>,
 }
 
 impl Running {
@@ -31,11 +31,11 @@ impl Running {
         c.arg("wire").args(args).args(["--metrics", "127.0.0.1:0"]);
         c.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = ns.within(|| c.spawn()).expect("enters").expect("starts");
-        let mut said = BufReader::new(child.stderr.take().expect("piped"));
+        let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
         let mut line = String::new();
-        said.read_line(&mut line).expect("says where");
+        stderr.read_line(&mut line).expect("says where");
         let at = line.trim().strip_prefix("metrics at http://").and_then(|l| l.strip_suffix("/metrics"));
-        Self { ns: ns.clone(), child, at: at.unwrap_or_else(|| panic!("{line}")).to_owned(), said }
+        Self { ns: ns.clone(), child, at: at.unwrap_or_else(|| panic!("{line}")).to_owned(), stderr }
     }
     fn connect(&self, to: &str) -> TcpStream {
         self.ns.within(|| TcpStream::connect(to)).expect("enters").expect("connects")
@@ -55,7 +55,7 @@ impl Running {
         };
         (page.to_owned(), page.lines().filter(|l| !l.starts_with('#')).map(sample).collect())
     }
-    /// Scrapes until a sample is what it is to become.
+    /// Scrapes until a sample has this value.
     fn until(&self, name: &str, value: f64) -> BTreeMap<String, f64> {
         for _ in 0..500 {
             let (_, all) = self.scrape();
@@ -72,14 +72,14 @@ impl Running {
         let mut out = String::new();
         self.child.stdout.take().expect("piped").read_to_string(&mut out).expect("text");
         let mut errors = String::new();
-        self.said.read_to_string(&mut errors).expect("text");
+        self.stderr.read_to_string(&mut errors).expect("text");
         let stopped = "skyhaul: stopped early\n";
         assert!(errors.is_empty() || errors == stopped, "{errors}");
         (self.child.wait().expect("ends").code(), out)
     }
 }
 
-/// Asks for so many bytes, and reads the whole answer.
+/// Requests `n` bytes, and reads the whole answer.
 fn fetch(s: &mut TcpStream, n: usize) {
     s.write_all(format!("GET /{n} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes()).expect("asks");
     let (mut got, mut room) = (Vec::new(), [0; 4096]);
@@ -126,7 +126,7 @@ fn a_server_tells_what_it_has_met() {
     assert_eq!(refused.expect_err("refused").kind(), std::io::ErrorKind::ConnectionRefused);
     let now = server.until("resets_sent_total", 1.0);
     assert!(now["refusals_total{reason=\"no-connection\"}"] >= 1.0, "{now:?}");
-    // What has never happened is there, too: a rate can be taken from the beginning.
+    // Counters of events that never happened are present, too, so that a rate can be computed from the beginning.
     for name in [
         "refusals_total{reason=\"paws\"}",
         "cookies_sent_total",

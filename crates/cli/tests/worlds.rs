@@ -58,7 +58,7 @@ fn a_scenario_runs_in_three_worlds_and_is_drawn() {
     std::fs::remove_dir_all(dir).unwrap();
 }
 
-/// Pages, and calls with a way of their own.
+/// Pages, and calls with a path of their own.
 const MIXED: &str = "duration = \"4 s\"\nseed = 3\n[links.sat]\nrate = \"5 Mbit/s\"\ndelay = \"50 ms\"\n\
                      [links.far]\nrate = \"unlimited\"\ndelay = \"20 ms\"\n\
                      [flows.call]\npath = [\"far\", \"sat\"]\ntransport = \"udp\"\nstop = \"3 s\"\n\

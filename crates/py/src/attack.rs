@@ -53,7 +53,7 @@ pub(crate) fn attack(
         progress.as_ref(),
         None,
         || runner.stop(),
-        |sender| hunt(&request, &LockedWatch { sender, runner: &runner, own }),
+        |sender| hunt(&request, &Observer { sender, runner: &runner, own }),
     )?;
     match found {
         Ok(found) => Ok(Found { found, folder }),
@@ -62,14 +62,15 @@ pub(crate) fn attack(
     }
 }
 
-/// Passes news on, and holds the interpreter's lock around runs that call Python.
-struct LockedWatch<'a> {
+/// Passes progress on, and holds the interpreter's lock around runs that call Python.
+struct Observer<'a> {
     sender: &'a ProgressSender,
     runner: &'a Runner,
+    /// Whether runs call Python.
     own: bool,
 }
 
-impl SearchObserver for LockedWatch<'_> {
+impl SearchObserver for Observer<'_> {
     fn case(&self, spent: u64, budget: u64, cases: usize, worst: Option<f64>) {
         let worst = worst.map_or_else(String::new, |w| format!(", worst {w:.3}"));
         self.sender.cell(spent as usize, budget as usize, &format!("{cases} cases{worst}"));

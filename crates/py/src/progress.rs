@@ -37,9 +37,9 @@ pub(crate) fn print_line(line: &str) {
     let _ = writeln!(std::io::stderr(), "skyhaul: {line}");
 }
 
-/// Does `work` on a separate thread. `progress` is called with the number of finished cells, of all cells, and the
-/// label of the last one; `warn` with lines. Their exceptions, and Ctrl-C, end the work through `stop`, called
-/// repeatedly until the work has ended: a method that never returns may have started only now.
+/// Does `work` on a separate thread. `progress` is called with the number of finished cells, the number of all cells, and the
+/// label of the last finished one; `warn` with each warning. After an exception of theirs, or Ctrl-C, `stop` is called
+/// repeatedly until the work has ended: a method that never returns may begin after the first call.
 ///
 /// # Errors
 /// The exceptions of the functions.
@@ -52,10 +52,10 @@ pub(crate) fn with_progress<T: Send>(
 ) -> PyResult<T> {
     let (sender, messages) = channel();
     let sender = ProgressSender(sender);
-    let deliver = |n: &Message| -> PyResult<()> {
+    let deliver = |message: &Message| -> PyResult<()> {
         Python::attach(|py| {
             py.check_signals()?;
-            match (n, progress, warn) {
+            match (message, progress, warn) {
                 (Message::Cell(done, total, label), Some(f), _) => {
                     f.call1(py, (done, total, label)).map(drop)
                 }
@@ -65,28 +65,29 @@ pub(crate) fn with_progress<T: Send>(
         })
     };
     py.detach(|| {
-        let messages = messages; // Moves it in: a receiver belongs to one thread.
+        // Moves the receiver in, since a receiver cannot be shared between threads.
+        let messages = messages;
         std::thread::scope(|scope| {
             let worker = scope.spawn(move || {
                 let result = work(&sender);
                 drop(sender);
                 result
             });
-            // Until the worker drops its end.
-            let mut trouble = Ok(());
+            let mut first_error = Ok(());
+            // Until the worker drops the sender.
             loop {
                 let outcome = match messages.recv_timeout(POLL_INTERVAL) {
-                    Ok(n) => deliver(&n),
+                    Ok(message) => deliver(&message),
                     Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals()),
                     Err(RecvTimeoutError::Disconnected) => break,
                 };
-                trouble = trouble.and(outcome);
-                if trouble.is_err() {
+                first_error = first_error.and(outcome);
+                if first_error.is_err() {
                     stop();
                 }
             }
             let result = worker.join().map_err(|_| PyRuntimeError::new_err("a worker thread failed"))?;
-            trouble.map(|()| result)
+            first_error.map(|()| result)
         })
     })
 }

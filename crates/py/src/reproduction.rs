@@ -25,7 +25,7 @@ pub(crate) struct Reproduction {
     /// Taken when the report is written.
     all: Unfinished<reproduce::Reproduction>,
     cache: Cache,
-    /// Studies with outstanding cells, by number.
+    /// Studies of which cells run elsewhere, by number.
     open: Mutex<BTreeMap<usize, CellTracker>>,
     /// Studies that could not be planned, as lines.
     refused: Vec<String>,
@@ -102,9 +102,11 @@ impl Reproduction {
                 .get_mut(&study)
                 .ok_or_else(|| error::StudyError::new_err("the answer is of another study"))?;
             let arrival = tracker.answer(&job, answer, Some(&self.cache)).map_err(error::study)?;
-            let whole = if arrival.complete { open.remove(&study) } else { None };
-            if let Some(whole) = whole {
-                self.all.with(|all| all.finish_study(study, &whole.into_cells()).map_err(error::study))?;
+            let complete = if arrival.complete { open.remove(&study) } else { None };
+            // `jobs` takes the two locks in the other order.
+            drop(open);
+            if let Some(tracker) = complete {
+                self.all.with(|all| all.finish_study(study, &tracker.into_cells()).map_err(error::study))?;
             }
             Ok((job.label, arrival.failure))
         })

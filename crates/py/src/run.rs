@@ -132,7 +132,7 @@ impl Signals {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What became of the runs: what the user, or a control, raised instead of their results.
+    /// The results of the runs, or the exception of Ctrl-C or of a control.
     pub(crate) fn ended<T>(&self, result: Result<T, LabError>) -> PyResult<T> {
         match (self.raised().take(), result) {
             (Some(e), _) => Err(e),

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use skyhaul_cc::Controls;
 use skyhaul_lab::cases;
 use skyhaul_lab::engine::simulator;
+use skyhaul_lab::lease::Lease;
 use skyhaul_lab::studies as lab_studies;
 use skyhaul_lab::sweep::{Sweep, SweepAxis};
 use skyhaul_scenario::Resolved;
@@ -192,7 +193,7 @@ impl Study {
         Ok((jobs, warnings))
     }
 
-    /// Stores the answer to a job in a cache, if it may be cached.
+    /// Stores the answer to a job in a cache, unless the cell failed or may not be cached.
     fn store(&self, py: Python<'_>, cache: PathBuf, job: &str, answer: &str) -> PyResult<()> {
         let (job, result) = accept(job, answer)?;
         let (Ok(observed), true) = (result, job.cached) else { return Ok(()) };
@@ -269,6 +270,7 @@ impl Study {
     }
 }
 
+/// Reads a job and the answer to it.
 fn accept(job: &str, answer: &str) -> PyResult<(Job, Result<Observed, Failure>)> {
     let job: Job =
         serde_json::from_str(job).map_err(|e| error::StudyError::new_err(format!("not a job: {e}")))?;
@@ -326,7 +328,7 @@ impl Outcome {
         report::counts(&self.evaluation)
     }
 
-    /// The means with intervals in it.
+    /// The means with intervals, as in that output.
     fn means(&self) -> String {
         lab_studies::values(&self.evaluation, |_| true)
     }
@@ -341,8 +343,11 @@ impl Outcome {
     fn save(&self, py: Python<'_>, folder: PathBuf, render: Option<Py<PyAny>>) -> PyResult<Vec<PathBuf>> {
         let renderer = render.map(Renderer);
         let written = py.detach(|| {
+            let lease = Lease::take(&folder)?;
             let renderer = renderer.as_ref().map(|r| r as &dyn FigureRenderer);
-            lab_studies::write(&self.evaluation, &folder, renderer, None, &mut progress::print_line)
+            let warn = &mut progress::print_line;
+            let written = lab_studies::write(&self.evaluation, &folder, renderer, None, warn)?;
+            lease.finish(&written).map(|()| written)
         });
         written.map_err(error::output)
     }
@@ -380,23 +385,25 @@ pub(crate) struct Renderer(pub(crate) Py<PyAny>);
 
 impl FigureRenderer for Renderer {
     fn render(&self, spec: &str, path: &Path) -> Result<(), RenderError> {
-        let said = |py: Python<'_>, e: PyErr| RenderError::Said(e.value(py).to_string());
-        Python::attach(|py| self.0.call1(py, (spec, path)).map(drop).map_err(|e| said(py, e)))
+        Python::attach(|py| {
+            let done = self.0.call1(py, (spec, path));
+            done.map(drop).map_err(|e| RenderError::Said(e.value(py).to_string()))
+        })
     }
 }
 
-/// The command line: the arguments, the name of the program first; returns the exit status. `again` is the command line that starts
-/// the program again: the interpreter as Python names it, which in a virtual environment is not the file that the system executes.
+/// Runs the command line `args`, whose first element is the name of the program, and returns the exit status. `own_command` is the command
+/// line that starts the program again; it begins with `sys.executable`.
 #[pyfunction]
-#[pyo3(signature = (args, render, again))]
+#[pyo3(signature = (args, render, own_command))]
 pub(crate) fn main(
     py: Python<'_>,
     args: Vec<OsString>,
     render: Option<Py<PyAny>>,
-    again: Vec<OsString>,
+    own_command: Vec<OsString>,
 ) -> u8 {
     let renderer = render.map(Renderer);
-    py.detach(|| skyhaul_cli::run(args, renderer.as_ref().map(|r| r as &dyn FigureRenderer), &again))
+    py.detach(|| skyhaul_cli::run(args, renderer.as_ref().map(|r| r as &dyn FigureRenderer), &own_command))
 }
 
 /// Values of a key: each with a name, or none, as TOML.

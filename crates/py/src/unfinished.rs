@@ -1,4 +1,4 @@
-//! Work that ends with the writing of its report.
+//! Work that ends when its report is written.
 
 use pyo3::PyResult;
 use pyo3::exceptions::PyRuntimeError;
@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub(crate) struct Unfinished<T>(Mutex<Option<T>>);
 
-/// Locks, whatever became of the threads before.
+/// Locks a mutex, even if a thread panicked while it held the lock.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

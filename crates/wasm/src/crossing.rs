@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Maximum number of segments; the answer says if more were left out.
 const MOST: usize = 20_000;
 
-/// A segment in flight, or at its end.
+/// A segment, in flight or after its end.
 #[derive(Debug)]
 struct Crossing {
     sent: Instant,
@@ -26,11 +26,11 @@ pub(crate) struct Crossings {
     flow: u32,
     from: Instant,
     to: Instant,
-    /// The packet of the latest departure, whose content follows directly after its event.
+    /// The packet of the latest event [`Event::Sent`]; its [`Sighting`] follows directly.
     latest: Option<Packet>,
     /// The highest sequence number sent, to recognise retransmissions.
     highest: Option<u32>,
-    /// Index in the list of each segment in flight, by its key.
+    /// Segments in flight: their index in `list`, by their key.
     open: BTreeMap<u32, usize>,
     list: Vec<Crossing>,
     left_out: u64,
@@ -43,7 +43,7 @@ impl Crossings {
         Self { flow, from, to, latest: None, highest: None, open, list, left_out: 0 }
     }
 
-    /// As columns.
+    /// The segments as JSON, a list per column.
     pub(crate) fn to_json(&self) -> Value {
         let column = |f: &dyn Fn(&Crossing) -> Value| self.list.iter().map(f).collect::<Value>();
         json!({
@@ -57,19 +57,19 @@ impl Crossings {
         })
     }
 
-    fn sent(&mut self, now: Instant, seen: &Sighting<'_>) {
+    fn sent(&mut self, now: Instant, sighting: &Sighting<'_>) {
         let Some(Packet { class, seq, .. }) = self.latest.take() else { return };
         // Sequence numbers wrap (RFC 9293 §3.4): a number up to half the range below the highest one is a
         // retransmission.
         let again = self.highest.is_some_and(|h| seq.wrapping_sub(h).wrapping_sub(1) > u32::MAX / 2);
         let kind = match class {
             Class::Probe => "probe",
-            Class::Ack if seen.segment.mark.is_answer() => "answer",
+            Class::Ack if sighting.segment.mark.is_answer() => "answer",
             Class::Ack => "ack",
-            Class::Data if !seen.backward && again => "again",
+            Class::Data if !sighting.backward && again => "again",
             Class::Data => "data",
         };
-        if class == Class::Data && !seen.backward && !again {
+        if class == Class::Data && !sighting.backward && !again {
             self.highest = Some(seq);
         }
         if now < self.from || now > self.to {
@@ -79,18 +79,18 @@ impl Crossings {
             self.left_out += 1;
             return;
         }
-        self.open.insert(seen.key, self.list.len());
+        self.open.insert(sighting.key, self.list.len());
         self.list.push(Crossing {
             sent: now,
             end: None,
             kind,
-            backward: seen.backward,
+            backward: sighting.backward,
             seq,
             outcome: "on the way",
         });
     }
 
-    fn over(&mut self, now: Instant, key: u32, outcome: &'static str) {
+    fn end(&mut self, now: Instant, key: u32, outcome: &'static str) {
         if let Some(i) = self.open.remove(&key) {
             self.list[i].end = Some(now);
             self.list[i].outcome = outcome;
@@ -109,14 +109,14 @@ impl Recorder for Crossings {
 impl Tap for Crossings {
     const PACKETS: bool = true;
 
-    fn packet(&mut self, now: Instant, seen: &Sighting<'_>) {
-        if seen.flow != self.flow {
+    fn packet(&mut self, now: Instant, sighting: &Sighting<'_>) {
+        if sighting.flow != self.flow {
             return;
         }
-        match seen.place {
-            Place::Sent => self.sent(now, seen),
-            Place::Arrived => self.over(now, seen.key, "arrived"),
-            Place::Lost { cause, .. } => self.over(now, seen.key, cause.name()),
+        match sighting.place {
+            Place::Sent => self.sent(now, sighting),
+            Place::Arrived => self.end(now, sighting.key, "arrived"),
+            Place::Lost { cause, .. } => self.end(now, sighting.key, cause.name()),
             Place::Entered { .. } | Place::Left { .. } => {}
         }
     }

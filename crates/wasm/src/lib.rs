@@ -1,8 +1,7 @@
 //! The simulator as a WebAssembly module that imports nothing: no clock, no entropy, no host functions.
 //!
-//! One request, one answer, both JSON: [`answer`] is all there is, and runs natively as well, which is how the
-//! golden test compares the two. A host writes the request into the module's memory and reads the answer from
-//! it:
+//! A request and its answer are JSON. [`answer`] is the whole interface; it runs natively as well, and the golden
+//! test compares the two. A host writes the request into the module's memory and reads the answer from it:
 //!
 //! ```js
 //! const { memory, skyhaul_input, skyhaul_call, skyhaul_output } = instance.exports;
@@ -110,7 +109,7 @@ fn handle(request: &Request) -> Result<Value, Value> {
                 |seconds: f64| Instant::from_secs_f64(seconds.clamp(0.0, scenario.duration.as_secs_f64()));
             let crossings = Crossings::new(request.flow, at(request.from), at(request.to));
             let mut sim =
-                Sim::new(&within_page(&scenario), seed, crossings).map_err(|e| refuse(e.to_string()))?;
+                Sim::new(&limited(&scenario), seed, crossings).map_err(|e| refuse(e.to_string()))?;
             sim.run_until(at(request.until));
             Ok(sim.recorder().to_json())
         }
@@ -126,14 +125,14 @@ fn handle(request: &Request) -> Result<Value, Value> {
             let scenario = resolve(subject)?;
             let seed = subject.seed.unwrap_or(scenario.seed);
             let Some(intervals) = subject.intervals else {
-                let result = skyhaul_sim::run(&within_page(&scenario), seed, Digest::default());
+                let result = skyhaul_sim::run(&limited(&scenario), seed, Digest::default());
                 let result = result.map_err(|e| refuse(e.to_string()))?;
                 return Ok(measured(&scenario, seed, &result, subject.series));
             };
             let mut losses = Losses::new(scenario.duration, intervals);
             let recorder = (Digest::default(), &mut losses);
-            let result = skyhaul_sim::run(&within_page(&scenario), seed, recorder)
-                .map_err(|e| refuse(e.to_string()))?;
+            let result =
+                skyhaul_sim::run(&limited(&scenario), seed, recorder).map_err(|e| refuse(e.to_string()))?;
             let mut value = measured(&scenario, seed, &result, subject.series);
             value["over_time"] = losses.to_json();
             Ok(value)
@@ -143,12 +142,12 @@ fn handle(request: &Request) -> Result<Value, Value> {
     }
 }
 
-/// Memory that a run of the page may use, bytes: a module has 4 GB of addresses, and the page runs several.
-const PAGE: u64 = 1_000_000_000;
+/// Memory limit of a run, bytes: a module has 4 GB of addresses, and a page runs several modules.
+const MAX_MEMORY: u64 = 1_000_000_000;
 
-/// The scenario with a memory limit that the page can bear.
-fn within_page(scenario: &Resolved) -> Resolved {
-    Resolved { memory: scenario.memory.min(PAGE), ..scenario.clone() }
+/// The scenario with a memory limit of at most [`MAX_MEMORY`].
+fn limited(scenario: &Resolved) -> Resolved {
+    Resolved { memory: scenario.memory.min(MAX_MEMORY), ..scenario.clone() }
 }
 
 fn resolve(subject: &ScenarioRequest) -> Result<Resolved, Value> {

@@ -6,7 +6,7 @@ use skyhaul_sim::Tap;
 use skyhaul_trace::{Class, Event, LossCause, Recorder};
 use std::collections::BTreeMap;
 
-/// Maximum number of times listed; further ones are only counted, since a picture could not show them.
+/// Maximum number of moments; later ones are left out, since a picture could not show them.
 const MOMENTS: usize = 4000;
 
 /// Losses counted in intervals of equal length, and the times at which recoveries began and timers expired.
@@ -14,8 +14,9 @@ const MOMENTS: usize = 4000;
 pub(crate) struct Losses {
     interval: Duration,
     intervals: usize,
-    /// By cause and class, in the order of their numbers: counts per interval.
+    /// Losses per interval, by the indices of their cause and class.
     counts: BTreeMap<(usize, usize), Vec<u32>>,
+    /// Time, flow and kind of the recoveries and timeouts.
     moments: Vec<(Instant, u32, &'static str)>,
 }
 

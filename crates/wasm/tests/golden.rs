@@ -7,7 +7,7 @@
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
-/// Counts of flows, of which the file has the sums.
+/// Counts of flows; the file has their sums over the flows.
 const SUMS: [&str; 7] =
     ["bytes_acked", "segments_sent", "retransmissions", "timeouts", "probes_sent", "lost_error", "lost_full"];
 

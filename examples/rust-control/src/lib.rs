@@ -107,8 +107,8 @@ impl CongestionControl for ConstantRate {
     }
 }
 
-/// What a program that simulates hands to the simulator: `cc = "user:constant-rate"` is then known to it. The version
-/// is part of the key of cached results; raise it whenever the control changes.
+/// The controls of this crate, for a program that passes them to the simulator: its scenarios may then have
+/// `cc = "user:constant-rate"`. The version is part of the key of cached results; raise it whenever the control changes.
 #[must_use]
 pub fn controls() -> Controls {
     let mut controls = Controls::default();
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn it_survives_whatever_a_sender_may_tell_it() {
+    fn it_survives_random_events_of_a_sender() {
         for rules in [Rules::NS2_2001, Rules::NS2_2004, Rules::RFC, Rules::MODERN] {
             for seed in 0..100 {
                 let build = || ConstantRate::new(&Config::default(), &rules).expect("good options");

@@ -1,4 +1,4 @@
-//! The same control under an evaluation, and under attack.
+//! The control in an evaluation and in an attack.
 
 use rust_control::controls;
 use skyhaul_cc::Controls;

@@ -1,4 +1,4 @@
-//! In the simulator, by its name in a scenario.
+//! The control in the simulator, by its name in a scenario.
 
 use rust_control::controls;
 use skyhaul_cc::Controls;

@@ -14,7 +14,8 @@ pub(crate) struct AttackArgs {
     /// The control: a name, or an inline table with options.
     #[arg(value_name = "CONTROL")]
     pub(crate) control: String,
-    /// What to find: harm (to neighbours), starve (beside neighbours), collapse (alone) or queue (alone).
+    /// What the worst case is: most harm to neighbours (harm), least goodput beside neighbours (starve) or alone (collapse),
+    /// or the longest queue (queue).
     #[arg(long, value_name = "GOAL")]
     pub(crate) goal: String,
     /// How long to search: a time such as 10min, or a number of runs such as "500 runs". Only the latter is repeatable.
@@ -27,7 +28,7 @@ pub(crate) struct AttackArgs {
     #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
     pub(crate) seed: u64,
     /// Number of concurrent cases; by default one per processor.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
     /// Folder for the worst case, the report and the journal; by default results/attack-CONTROL-GOAL.
     #[arg(long, value_name = "DIR")]

@@ -4,10 +4,7 @@
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ArgumentError {
     #[cfg(target_os = "linux")]
-    #[error("write a number with ms, s or min, such as 60s")]
-    Time,
-    #[cfg(target_os = "linux")]
-    #[error("write a positive number with ms, s or min, such as 60s")]
+    #[error("write a time above zero with its unit, such as 60s or 500ms")]
     PositiveTime,
     #[error("write an address with its prefix length, such as 10.84.0.1/24")]
     Network,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 pub(crate) struct NewArgs {
     /// The kind of file.
     pub(crate) kind: NewKind,
-    /// File to write; by default it is printed. An existing file is not overwritten.
+    /// File to write; by default the text is printed. An existing file is not overwritten.
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 }

@@ -94,7 +94,7 @@ pub(crate) struct GatewayDoctorArgs {
 #[derive(Args, Debug)]
 pub(crate) struct GatewayCaptureArgs {
     #[command(flatten)]
-    pub(crate) of: GatewayNameArgs,
+    pub(crate) gateway: GatewayNameArgs,
     /// One connection: its number in `skyhaul gateway status --flows`.
     #[arg(long, value_name = "N", conflicts_with_all = ["client", "server"])]
     pub(crate) flow: Option<u64>,
@@ -126,8 +126,11 @@ pub(crate) struct GatewayCaptureArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct GatewayCleanArgs {
+    /// The gateway's name, as its file gives it.
+    #[arg(value_name = "NAME", default_value = "gateway")]
+    pub(crate) name: String,
     #[command(flatten)]
-    pub(crate) of: GatewayNameArgs,
+    pub(crate) runtime: GatewayRuntime,
     /// Leave what a gateway with `on-failure = "block"` has left behind, so that connections stay blocked.
     #[arg(long)]
     pub(crate) keep_block: bool,
@@ -156,7 +159,7 @@ pub(crate) struct GatewayNameArgs {
 #[derive(Args, Debug)]
 pub(crate) struct GatewayStopArgs {
     #[command(flatten)]
-    pub(crate) of: GatewayNameArgs,
+    pub(crate) gateway: GatewayNameArgs,
     /// Do not wait until the gateway has ended.
     #[arg(long)]
     pub(crate) no_wait: bool,
@@ -165,7 +168,7 @@ pub(crate) struct GatewayStopArgs {
 #[derive(Args, Debug)]
 pub(crate) struct GatewayStatusArgs {
     #[command(flatten)]
-    pub(crate) of: GatewayNameArgs,
+    pub(crate) gateway: GatewayNameArgs,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -180,7 +183,7 @@ pub(crate) struct GatewayStatusArgs {
 #[derive(Args, Debug)]
 pub(crate) struct GatewayEvidenceArgs {
     #[command(flatten)]
-    pub(crate) of: GatewayNameArgs,
+    pub(crate) gateway: GatewayNameArgs,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -188,5 +191,5 @@ pub(crate) struct GatewayEvidenceArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct GatewayKeeperArgs {
-    pub(crate) words: Vec<String>,
+    pub(crate) arguments: Vec<String>,
 }

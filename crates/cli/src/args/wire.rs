@@ -1,4 +1,4 @@
-//! The command line of `skyhaul wire`.
+//! Arguments of `skyhaul wire`.
 
 use super::error::ArgumentError;
 use clap::{Args, Subcommand, ValueEnum};
@@ -35,8 +35,8 @@ pub(crate) struct ServeArgs {
     /// Exit after one connection (iperf3: after one test).
     #[arg(long)]
     pub(crate) once: bool,
-    /// End a connection on which no data moves for this long, such as 600s; 0s: never. Silent peers are asked with keepalives
-    /// in that time, unless --set endpoint.keepalive-idle says when.
+    /// End a connection on which no data moves for this long, such as 600s; 0s: never. Keepalives probe a silent peer in
+    /// that time; --set endpoint.keepalive-idle sets another time for them.
     #[arg(long, value_name = "TIME", default_value = "300s", value_parser = quantity::<Time>)]
     pub(crate) idle: Time,
     #[command(flatten)]
@@ -73,7 +73,7 @@ pub(crate) struct SendArgs {
     pub(crate) stack: StackArgs,
 }
 
-/// The stack, and what it reports.
+/// Options of the stack and of its output.
 #[derive(Args, Debug)]
 pub(crate) struct StackArgs {
     /// Name of the TUN interface; by default the kernel picks one.

@@ -15,7 +15,7 @@ pub(crate) fn run(args: &CheckArgs, renderer: Option<&dyn FigureRenderer>) -> Re
     if let Some(path) = &args.figure {
         let [case] = cases.as_slice() else {
             return Err(Stop::bad(
-                "--figure draws one scenario, and --set with several values makes several",
+                "--figure draws one scenario, and --set with several values makes several: give each key one value",
             ));
         };
         sky::figure(&case.scenario, path, renderer)?;

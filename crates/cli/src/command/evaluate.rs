@@ -60,7 +60,7 @@ pub(crate) fn run(args: &EvaluateArgs, renderer: Option<&dyn FigureRenderer>) ->
     if args.batch.check { judge(&evaluated) } else { Ok(()) }
 }
 
-/// All controls, and one table over them.
+/// Evaluates all controls and writes one table over them.
 fn all(args: &EvaluateArgs, renderer: Option<&dyn FigureRenderer>) -> Result<(), Stop> {
     let request = leaderboard::Request {
         controls: args.controls.clone(),
@@ -97,22 +97,22 @@ fn all(args: &EvaluateArgs, renderer: Option<&dyn FigureRenderer>) -> Result<(),
     if args.batch.check && table.rows.iter().any(unmet) { Err(Stop::Claim) } else { Ok(()) }
 }
 
-/// How much there is to do, before it is done.
+/// The cells of all controls and the time that they take, in words.
 fn estimated(extent: Extent, jobs: usize) -> String {
     let Extent { controls, cells, cached } = extent;
     let time = |seconds: f64| {
         if seconds < 90.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", seconds / 60.0) }
     };
-    let (all, each) = (extent.seconds(), extent.seconds() / jobs as f64);
+    let (processor, elapsed) = (extent.seconds(), extent.seconds() / jobs as f64);
     format!(
         "{controls} controls, {cells} cells, {cached} of them in the cache: about {} of processor time, {} with {jobs} \
          jobs",
-        time(all),
-        time(each)
+        time(processor),
+        time(elapsed)
     )
 }
 
-/// Cases that failed belong to the results of a control; only `--check` makes them a status.
+/// The status with `--check`. Without it a failed case is one of the results of a control, and the status is 0.
 fn judge(evaluated: &Evaluated) -> Result<(), Stop> {
     let summary = evaluated.summary();
     let count = |key: &str| summary["counts"][key].as_u64().unwrap_or(0);

@@ -5,12 +5,12 @@ use skyhaul_gateway::status::Status;
 use skyhaul_lab::text::{Grid, bit_rate, percent, seconds};
 use std::fmt::Write;
 
-/// A time or a goodput, with its unit.
+/// A value with its unit: a rate if `of` is "goodput", otherwise a time.
 fn amount(of: &str, value: f64) -> String {
     if of == "goodput" { bit_rate(value) } else { seconds(value) }
 }
 
-/// A number of things, in the singular if it is one.
+/// A number with its noun: `one` in the singular, with an s otherwise.
 fn how_many(n: u64, one: &str) -> String {
     format!("{n} {one}{}", if n == 1 { "" } else { "s" })
 }
@@ -25,7 +25,7 @@ const LEGEND: [(&str, &str); 3] = [
     ("pointwise", "holds only at a moment that was fixed in advance."),
 ];
 
-/// The state of the measurements.
+/// The text of `skyhaul gateway evidence`.
 pub(super) fn page(observed: Option<&Evidence>) -> String {
     let Some(e) = observed else {
         return "no connections are observed: write [evidence] with mode = \"shadow\" or \"ab\" into the gateway's file\n".into();
@@ -58,6 +58,7 @@ pub(super) fn page(observed: Option<&Evidence>) -> String {
     out
 }
 
+/// The tables of a group of connections.
 fn group(out: &mut String, g: &Group) {
     let _ = writeln!(out, "\n{}", if g.of == "all" { "all connections" } else { &g.of });
     let mut ends = Grid::new(&[
@@ -73,7 +74,7 @@ fn group(out: &mut String, g: &Group) {
     let mut typical =
         Grid::new(&["geometric mean", "bytes to hosts", "arm", "connections", "value", "95 % interval"]);
     typical = typical.left(1).left(2).left(5);
-    let mut any = false;
+    let mut has_means = false;
     for ArmReport { arm, ended, typical: means } in &g.arms {
         let bytes = ended.bytes_to_hosts as f64;
         let all = (bytes + ended.bytes_to_link as f64).max(1.0);
@@ -83,7 +84,7 @@ fn group(out: &mut String, g: &Group) {
         row.extend([format!("{:.1} MB", bytes / 1e6), percent(ended.bytes_again as f64 / all)]);
         ends.row(row);
         for t in means {
-            any = true;
+            has_means = true;
             let [value, low, high] = [t.value, t.low, t.high].map(|x| amount(&t.of, x));
             typical.row(vec![
                 t.of.to_string(),
@@ -96,7 +97,7 @@ fn group(out: &mut String, g: &Group) {
         }
     }
     out.push_str(&ends.lines(2));
-    if any {
+    if has_means {
         out.push('\n');
         out.push_str(&typical.lines(2));
     }

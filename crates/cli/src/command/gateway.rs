@@ -10,7 +10,7 @@ use crate::args::{
     GatewayStatusArgs, GatewayStopArgs,
 };
 use crate::interrupt;
-use crate::output::print;
+use crate::output::{print, redraw};
 use crate::printer::Printer;
 use crate::stop::Stop;
 use notify::Manager;
@@ -36,29 +36,29 @@ const KEEPER: [&str; 2] = ["gateway", "keeper"];
 /// Placeholders for the ports that the kernel picks at run time.
 const PLACEHOLDERS: rules::Ports = rules::Ports { v4: 5000, v6: 5001 };
 
-/// The command line that starts the keeper; `again` is the one that starts this program.
-fn keeper(again: &[OsString]) -> Vec<OsString> {
-    [again, &KEEPER.map(Into::into)].concat()
+/// The command line that starts the keeper; `own_command` is the command line that starts this program.
+fn keeper(own_command: &[OsString]) -> Vec<OsString> {
+    [own_command, &KEEPER.map(Into::into)].concat()
 }
 
-pub(crate) fn run(command: &GatewayCommand, again: &[OsString]) -> Result<(), Stop> {
+pub(crate) fn run(command: &GatewayCommand, own_command: &[OsString]) -> Result<(), Stop> {
     match command {
         GatewayCommand::Check(args) => check(args),
         GatewayCommand::Rules(args) => {
             let config = read(args)?;
             print(&format!("{}\n{}", rules::all(&config, PLACEHOLDERS, false), rules::routing(&config)))
         }
-        GatewayCommand::Doctor(args) => examine(args, again),
-        GatewayCommand::Run(args) => serve(args, again),
+        GatewayCommand::Doctor(args) => examine(args, own_command),
+        GatewayCommand::Run(args) => serve(args, own_command),
         GatewayCommand::Status(args) => status(args),
         GatewayCommand::Top(args) => top(args),
         GatewayCommand::Evidence(args) => {
-            let of = Target::of(&args.of)?;
-            let v = of.ask_json("evidence")?;
+            let target = Target::of(&args.gateway)?;
+            let v = target.ask_json("evidence")?;
             if args.json {
                 return print(&format!("{v:#}\n"));
             }
-            print(&evidence::page(of.parse::<Option<Evidence>>(v)?.as_ref()))
+            print(&evidence::page(target.parse::<Option<Evidence>>(v)?.as_ref()))
         }
         GatewayCommand::Stop(args) => stop(args),
         GatewayCommand::Reload(args) => {
@@ -68,7 +68,7 @@ pub(crate) fn run(command: &GatewayCommand, again: &[OsString]) -> Result<(), St
         GatewayCommand::Capture(args) => capture::run(args),
         GatewayCommand::Clean(args) => clean(args),
         GatewayCommand::Keeper(args) => {
-            system::keep(&args.words);
+            system::keep(&args.arguments);
             Ok(())
         }
     }
@@ -112,11 +112,11 @@ impl Target {
 }
 
 fn stop(args: &GatewayStopArgs) -> Result<(), Stop> {
-    let of = Target::of(&args.of)?;
+    let target = Target::of(&args.gateway)?;
     // `Ending` identifies the process before the request to stop: a gateway of the same name that is started meanwhile is
     // not waited for.
-    let ends = place::Ending::of(&of.folder, &of.name);
-    let answer = of.ask("stop")?;
+    let ends = place::Ending::of(&target.folder, &target.name);
+    let answer = target.ask("stop")?;
     if args.no_wait {
         return print(&answer);
     }
@@ -154,12 +154,12 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
         .rate
         .map_or("as fast as it can".into(), |r| format!("paced to {} Mbit/s", r.bits_per_sec() as f64 / 1e6));
     let (cc, fallback) = (c.endpoint.cc.name(), c.fallback.cc.name());
-    let first = if c.tests_priority() && cc != fallback {
+    let until = if c.tests_priority() && cc != fallback {
         format!(" ({fallback} until the path priority test has found that low priority works)")
     } else {
         String::new()
     };
-    line("over the link", format!("{cc}{first}, {rate}, packets of at most {} bytes", c.satellite.mtu));
+    line("over the link", format!("{cc}{until}, {rate}, packets of at most {} bytes", c.satellite.mtu));
     for (what, text) in link_lines(&c) {
         line(what, text);
     }
@@ -272,14 +272,14 @@ fn measured(c: &Config) -> Option<String> {
     }
 }
 
-fn examine(args: &GatewayDoctorArgs, again: &[OsString]) -> Result<(), Stop> {
+fn examine(args: &GatewayDoctorArgs, own_command: &[OsString]) -> Result<(), Stop> {
     let config = read(&args.file)?;
     let mut findings = doctor::examine(&config, &args.runtime.folder());
     if let Some(time) = args.watch {
         findings.extend(doctor::watch(&config, time.0));
     }
     if let Some(to) = args.probe {
-        let keeper = keeper(again);
+        let keeper = keeper(own_command);
         let environment = Environment { folder: args.runtime.folder(), file: args.file.file.clone(), keeper };
         findings.push(doctor::prove(&config, &environment, args.from, to));
     }
@@ -302,22 +302,22 @@ fn examine(args: &GatewayDoctorArgs, again: &[OsString]) -> Result<(), Stop> {
 }
 
 /// Passes the events of a running gateway on to the metrics, the service manager and the terminal.
-struct Watch {
+struct Observer {
     metrics: Option<Metrics>,
     name: String,
     manager: Manager,
-    /// Lines for a terminal; errors of writing them are ignored.
+    /// Writes lines to standard error.
     notes: Printer,
 }
 
-impl RunObserver for Watch {
+impl RunObserver for Observer {
     fn ready(&mut self, waker: Waker) {
         if let Some(m) = &mut self.metrics {
             let waker = waker.clone();
             m.begin(move || waker.wake());
         }
-        let again = waker.clone();
-        interrupt::listen_and(move || again.wake());
+        let on_signal = waker.clone();
+        interrupt::listen_and(move || on_signal.wake());
         self.notes.say(format!("gateway {} runs; Ctrl-C ends it\n", self.name));
         self.manager.ready(waker);
     }
@@ -350,8 +350,8 @@ impl RunObserver for Watch {
 }
 
 fn clean(args: &GatewayCleanArgs) -> Result<(), Stop> {
-    let name = args.of.name.as_deref().unwrap_or("gateway");
-    let done = leftover::clean(&args.of.runtime.folder(), name, args.keep_block).map_err(Stop::bad)?;
+    let name = &args.name;
+    let done = leftover::clean(&args.runtime.folder(), name, args.keep_block).map_err(Stop::bad)?;
     print(&match done {
         CleanupResult::All => {
             format!("gateway {name}: removed what it had left behind, and restored the settings\n")
@@ -361,14 +361,14 @@ fn clean(args: &GatewayCleanArgs) -> Result<(), Stop> {
     })
 }
 
-fn serve(args: &GatewayRunArgs, again: &[OsString]) -> Result<(), Stop> {
+fn serve(args: &GatewayRunArgs, own_command: &[OsString]) -> Result<(), Stop> {
     let config = read(&args.file)?;
     let metrics = args.metrics.map(Metrics::open).transpose()?;
-    let keeper = keeper(again);
+    let keeper = keeper(own_command);
     let environment = Environment { folder: args.runtime.folder(), file: args.file.file.clone(), keeper };
     let notes = Printer::of_notes()?;
-    let mut watch = Watch { metrics, name: config.name.clone(), manager: Manager::find(), notes };
-    let ran = skyhaul_gateway::run(&config, &environment, &mut watch).map_err(Stop::bad);
+    let mut observer = Observer { metrics, name: config.name.clone(), manager: Manager::find(), notes };
+    let ran = skyhaul_gateway::run(&config, &environment, &mut observer).map_err(Stop::bad);
     let last = ran.as_ref().map_or(String::new(), |last| {
         format!(
             "gateway {} has ended: {} connections in all, {} of them reset, {:.1} MB carried\n",
@@ -378,11 +378,11 @@ fn serve(args: &GatewayRunArgs, again: &[OsString]) -> Result<(), Stop> {
             (last.counts.bytes_to_link + last.counts.bytes_to_hosts) as f64 / 1e6
         )
     });
-    watch.notes.finish(last)?;
+    observer.notes.finish(last)?;
     ran.map(drop)
 }
 
-/// The state of the rules of nftables, if another program has removed or changed them.
+/// The state of the nftables rules, if another program has removed or changed them.
 fn rules_line(rules: &RulesStatus) -> Option<String> {
     let who = rules.changed_by.as_deref().unwrap_or("somebody");
     if !rules.in_place {
@@ -399,7 +399,7 @@ fn rules_line(rules: &RulesStatus) -> Option<String> {
     })
 }
 
-/// Whether connections of hosts reach the gateway, unless that is proven.
+/// Why connections of hosts may not reach the gateway; none if it is proven that they do.
 fn proof_line(proof: &ProofStatus) -> Option<String> {
     let cause = proof.cause.as_deref().unwrap_or_default();
     match proof.state {
@@ -502,7 +502,7 @@ fn page(s: &Status) -> String {
     out + &table.lines(0)
 }
 
-/// Number of networks that the page shows: those with most bytes.
+/// Number of networks that the page shows: those that carried most bytes.
 const SHOWN: usize = 10;
 
 /// A table of the networks behind the link.
@@ -543,13 +543,13 @@ fn prefixes(all: &[PrefixStatus]) -> String {
 }
 
 fn status(args: &GatewayStatusArgs) -> Result<(), Stop> {
-    let folder = args.of.runtime.folder();
+    let folder = args.gateway.runtime.folder();
     let running = place::running(&folder);
-    if args.of.name.is_none() && running.len() > 1 {
+    if args.gateway.name.is_none() && running.len() > 1 {
         return list_all(args, running.into_iter().map(|name| Target { folder: folder.clone(), name }));
     }
-    let of = Target::of(&args.of)?;
-    if args.of.name.is_none() && running.is_empty() {
+    let target = Target::of(&args.gateway)?;
+    if args.gateway.name.is_none() && running.is_empty() {
         let elsewhere = place::running_elsewhere(&folder);
         let names: Vec<_> =
             elsewhere.iter().map(|(folder, name)| format!("{name} --runtime {}", folder.display())).collect();
@@ -560,8 +560,8 @@ fn status(args: &GatewayStatusArgs) -> Result<(), Stop> {
             )));
         }
     }
-    let v = of.ask_json(if args.flows { "list" } else { "status" })?;
-    let status = of.parse(v.clone())?;
+    let v = target.ask_json(if args.flows { "list" } else { "status" })?;
+    let status = target.parse(v.clone())?;
     print(&if args.json { format!("{v:#}\n") } else { page(&status) })?;
     if args.check && !status.works() { Err(Stop::Status(1)) } else { Ok(()) }
 }
@@ -571,20 +571,20 @@ fn list_all(args: &GatewayStatusArgs, all: impl Iterator<Item = Target>) -> Resu
     let (mut values, mut pages) = (Vec::new(), String::new());
     let mut works = true;
     let mut table = Grid::new(&["gateway", "process", "up s", "open", "new connections"]).left(0).left(4);
-    for of in all {
-        let v = of.ask_json(if args.flows { "list" } else { "status" })?;
-        let s: Status = of.parse(v.clone())?;
+    for target in all {
+        let v = target.ask_json(if args.flows { "list" } else { "status" })?;
+        let s: Status = target.parse(v.clone())?;
         works &= s.works();
         if args.flows {
             pages += &format!("\n{}", page(&s));
         }
-        let new = match (s.admits, s.works()) {
+        let admission = match (s.admits, s.works()) {
             (false, _) => "FORWARDED unsplit",
             (true, false) => "split, not known to work",
             (true, true) => "split",
         };
         let (up, open) = (format!("{:.0}", s.uptime), s.flows.to_string());
-        table.row(vec![s.name, s.pid.to_string(), up, open, new.into()]);
+        table.row(vec![s.name, s.pid.to_string(), up, open, admission.into()]);
         values.push(v);
     }
     print(&if args.json { format!("{:#}\n", Value::Array(values)) } else { table.lines(0) + &pages })?;
@@ -592,12 +592,11 @@ fn list_all(args: &GatewayStatusArgs, all: impl Iterator<Item = Target>) -> Resu
 }
 
 fn top(args: &GatewayNameArgs) -> Result<(), Stop> {
-    let of = Target::of(args)?;
+    let target = Target::of(args)?;
     interrupt::listen();
     while !interrupt::requested() {
-        let s = of.parse(of.ask_json("list")?)?;
-        // ANSI: cursor to the upper left corner, then clear the screen.
-        print(&format!("\x1b[H\x1b[2J{}", page(&s)))?;
+        let s = target.parse(target.ask_json("list")?)?;
+        redraw(&page(&s))?;
         for _ in 0..10 {
             if !interrupt::requested() {
                 std::thread::sleep(std::time::Duration::from_millis(100));

@@ -17,13 +17,13 @@ use std::time::Duration;
 use tiny_http::{Header, Method, Response, Server};
 
 /// Polling interval for Ctrl-C.
-const WATCH: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The file that every page has.
 const INDEX: &str = "index.html";
 
-/// `again` begins with the path of what the system executes for us.
-pub(crate) fn run(args: &LabArgs, again: &[OsString]) -> Result<(), Stop> {
-    let page = read(&find(args.page.as_deref(), again.first().map(Path::new))?)?;
+/// Serves the page until Ctrl-C. `own_command` begins with the path of the running program.
+pub(crate) fn run(args: &LabArgs, own_command: &[OsString]) -> Result<(), Stop> {
+    let page = read(&find(args.page.as_deref(), own_command.first().map(Path::new))?)?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
     let server = Server::http(address).map_err(|e| {
         Stop::bad(format!(
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &LabArgs, again: &[OsString]) -> Result<(), Stop> {
         warn("cannot start a browser: open the address by hand");
     }
     while !interrupt::requested() {
-        let request = server.recv_timeout(WATCH).map_err(|e| Stop::bad(format!("{address}: {e}")))?;
+        let request = server.recv_timeout(POLL_INTERVAL).map_err(|e| Stop::bad(format!("{address}: {e}")))?;
         if let Some(request) = request {
             let response = answer(&page, request.method(), request.url());
             // A client that has gone needs no answer.
@@ -95,8 +95,8 @@ fn answer(
     };
     let mut response = Response::from_data(bytes.clone());
     for (key, value) in [
-        ("Content-Type", kind(name)),
-        // The next page at this address may be another version.
+        ("Content-Type", content_type(name)),
+        // The next server at this address may have another version of the page.
         ("Cache-Control", "no-cache"),
         ("X-Content-Type-Options", "nosniff"),
     ] {
@@ -107,7 +107,7 @@ fn answer(
     response
 }
 
-fn kind(name: &str) -> &'static str {
+fn content_type(name: &str) -> &'static str {
     match name.rsplit('.').next() {
         Some("css") => "text/css; charset=utf-8",
         Some("html") => "text/html; charset=utf-8",
@@ -143,8 +143,8 @@ mod tests {
     }
 
     #[test]
-    fn only_the_files_of_the_page_can_be_had() {
-        for (url, wanted) in [
+    fn only_the_files_of_the_page_are_served() {
+        for (url, expected) in [
             ("/", 200),
             ("/index.html", 200),
             ("/?a=b", 200),
@@ -154,21 +154,22 @@ mod tests {
             ("/%2e%2e/Cargo.toml", 404),
             ("//etc/passwd", 404),
         ] {
-            assert_eq!(status(&Method::Get, url), wanted, "{url}");
+            assert_eq!(status(&Method::Get, url), expected, "{url}");
         }
         assert_eq!((status(&Method::Head, "/"), status(&Method::Post, "/")), (200, 405));
     }
 
     #[test]
-    fn a_browser_is_told_what_a_file_is() {
+    fn files_have_their_content_type() {
         let response = answer(&page(), &Method::Get, "/main.js");
         let kinds: Vec<_> = response.headers().iter().filter(|h| h.field.equiv("Content-Type")).collect();
         assert!(kinds.iter().any(|h| h.value.as_str() == "text/javascript; charset=utf-8"), "{kinds:?}");
-        assert_eq!(kind("skyhaul.wasm"), "application/wasm"); // Without it browsers refuse to compile while loading.
+        // With another type browsers refuse to compile while they load.
+        assert_eq!(content_type("skyhaul.wasm"), "application/wasm");
     }
 
     #[test]
-    fn who_has_no_page_is_told_how_to_build_it() {
+    fn a_missing_page_is_an_error_that_says_how_to_build_it() {
         let e = find(Some(Path::new("/nonexistent")), None).expect_err("no page");
         assert!(e.to_string().contains("make lab"), "{e}");
     }

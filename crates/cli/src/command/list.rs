@@ -12,13 +12,13 @@ use skyhaul_sim::quantity::{FLOW, LINK, Quantity, RUN, sampled};
 use std::fmt::Write as _;
 
 pub(crate) fn run(args: &ListArgs) -> Result<(), Stop> {
-    let (heads, rows): (&[&str], Vec<Vec<String>>) = match args.what {
+    let (columns, rows): (&[&str], Vec<Vec<String>>) = match args.what {
         ListTopic::Presets => (&["name", "title"], presets::titles().map(pair).collect()),
         ListTopic::Studies => (&["name", "title"], all_studies()?),
         ListTopic::Controls => (&["name", "about"], NAMES.iter().filter_map(|n| control(n)).collect()),
         ListTopic::Metrics => (&["name", "unit", "says"], metrics()),
     };
-    print(&if args.json { as_json(heads, &rows) } else { as_text(&rows) })
+    print(&if args.json { as_json(columns, &rows) } else { as_text(&rows) })
 }
 
 fn pair((name, title): (&str, String)) -> Vec<String> {
@@ -62,9 +62,9 @@ fn as_text(rows: &[Vec<String>]) -> String {
     })
 }
 
-fn as_json(heads: &[&str], rows: &[Vec<String>]) -> String {
+fn as_json(columns: &[&str], rows: &[Vec<String>]) -> String {
     let one = |row: &Vec<String>| -> Value {
-        heads.iter().zip(row).map(|(k, v)| ((*k).to_owned(), json!(v))).collect::<Map<_, _>>().into()
+        columns.iter().zip(row).map(|(k, v)| ((*k).to_owned(), json!(v))).collect::<Map<_, _>>().into()
     };
     format!("{:#}\n", json!(rows.iter().map(one).collect::<Vec<_>>()))
 }

@@ -38,11 +38,11 @@ use crate::stop::Stop;
 use skyhaul_study::figure::FigureRenderer;
 use std::ffi::OsString;
 
-/// `again` is the command line that starts the program again.
+/// Runs a command; `own_command` is the command line that starts the program again.
 pub(crate) fn run(
     command: &Command,
     renderer: Option<&dyn FigureRenderer>,
-    again: &[OsString],
+    own_command: &[OsString],
 ) -> Result<(), Stop> {
     match command {
         Command::Attack(args) => attack::run(args),
@@ -53,17 +53,17 @@ pub(crate) fn run(
         #[cfg(target_os = "linux")]
         Command::Doctor(args) => doctor::run(args),
         #[cfg(target_os = "linux")]
-        Command::Emulate(args) => emulate::run(args, again),
+        Command::Emulate(args) => emulate::run(args, own_command),
         #[cfg(target_os = "linux")]
         Command::EnclosureInit(args) => emulate::init(&args.arguments),
         #[cfg(target_os = "linux")]
-        Command::Gateway(command) => gateway::run(command, again),
+        Command::Gateway(command) => gateway::run(command, own_command),
         Command::Orbit(args) => orbit::run(args),
         Command::Reproduce(args) => reproduce::run(args, renderer),
         Command::Evaluate(args) => evaluate::run(args, renderer),
         Command::Export(args) => export::run(args),
         Command::Import(command) => import::run(command),
-        Command::Lab(args) => lab::run(args, again),
+        Command::Lab(args) => lab::run(args, own_command),
         Command::List(args) => list::run(args),
         Command::Man(args) => man::run(args),
         Command::New(args) => new::run(args),

@@ -14,13 +14,13 @@ pub(crate) fn run(args: &OrbitArgs) -> Result<(), Stop> {
         return Err(Stop::bad("--set with several values makes several scenarios: write one value"));
     };
     let scenario = &case.scenario;
-    let over = || scenario.links.iter().filter_map(|l| Some((l, l.forward.orbit.as_ref()?)));
+    let with_orbit = || scenario.links.iter().filter_map(|l| Some((l, l.forward.orbit.as_ref()?)));
     let found = match &args.link {
-        Some(name) => over().find(|(l, _)| l.name == *name),
-        None => over().next(),
+        Some(name) => with_orbit().find(|(l, _)| l.name == *name),
+        None => with_orbit().next(),
     };
     let Some((link, orbit)) = found else {
-        let known: Vec<&str> = over().map(|(l, _)| l.name.as_str()).collect();
+        let known: Vec<&str> = with_orbit().map(|(l, _)| l.name.as_str()).collect();
         return Err(Stop::bad(match (&args.link, known.as_slice()) {
             (_, []) => {
                 format!("{file}: no link has satellites: write [links.NAME.orbit], see docs/orbits.md")

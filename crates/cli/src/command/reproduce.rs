@@ -46,6 +46,7 @@ pub(crate) fn run(args: &ReproduceArgs, renderer: Option<&dyn FigureRenderer>) -
     ending(&book, args.batch.check)
 }
 
+/// The end of the command: an error if studies or cells have no results, and with `--check` if a claim does not hold.
 fn ending(book: &Book, check: bool) -> Result<(), Stop> {
     if let Some((study, why)) = book.refused().first() {
         return Err(Stop::Bad(match book.refused().len() {

@@ -65,7 +65,7 @@ pub(crate) fn run(command: &StudyCommand, renderer: Option<&dyn FigureRenderer>)
     }
 }
 
-/// Searches the readings of a study.
+/// Searches the readings of a study, and writes what it found into the folder `out`.
 fn search(file: StudyFile, args: &StudyArgs, out: Option<(&Path, Lease)>) -> Result<(), Stop> {
     interrupt::listen();
     let cache = opened(args.cells.cache.clone())?;
@@ -96,14 +96,14 @@ fn search(file: StudyFile, args: &StudyArgs, out: Option<(&Path, Lease)>) -> Res
     }
 }
 
-/// The cache, whose folder exists before the work and not after the first cell.
+/// The cache. Its folder is created before the work, so that a folder that cannot be written is refused at once.
 fn opened(cache: Option<PathBuf>) -> Result<Cache, Stop> {
     let cache = Cache::new(cache.unwrap_or_else(Cache::default_dir));
     std::fs::create_dir_all(cache.dir()).map_err(LabError::write(cache.dir()))?;
     Ok(cache)
 }
 
-/// Whether all claims hold.
+/// An error if a claim does not hold or could not be evaluated.
 pub(crate) fn judge(counts: Counts) -> Result<(), Stop> {
     match counts.not_evaluable {
         0 if counts.differs + counts.undecided > 0 => Err(Stop::Claim),
@@ -119,7 +119,7 @@ pub(crate) fn finish(file: StudyFile, cache: Option<PathBuf>, jobs: usize) -> Re
     finish_plan(&studies::plan(file)?, cache, jobs)
 }
 
-/// Runs the missing cells of a planned study and evaluates it. The caller listens to interrupts.
+/// Runs the missing cells of a planned study and evaluates it. The caller has installed the signal handlers.
 pub(crate) fn finish_plan(plan: &Plan, cache: Option<PathBuf>, jobs: usize) -> Result<Evaluation, Stop> {
     let cache = opened(cache)?;
     let bar = Bar::new();

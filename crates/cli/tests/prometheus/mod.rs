@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What `promtool check metrics` asks of a page: each family has help and type before its samples and once; counters and
-/// only they end in `_total`; a quantile is one of a summary; samples are different and have numbers. Returns how many families there are.
+/// Checks what `promtool check metrics` asks of a page: each family has help and type once, before its samples; counters, and
+/// only counters, end in `_total`; only summaries have quantiles; no sample comes twice, and each has a number. Returns the number
+/// of families.
 pub fn in_order(page: &str) -> usize {
     let (mut kinds, mut samples) = (BTreeMap::new(), BTreeSet::new());
     let (mut helped, mut present) = (String::new(), String::new());

@@ -65,7 +65,7 @@ pub(crate) struct State {
     pub(crate) pacing: Option<Rate>,
     pub(crate) path: Path,
     pub(crate) now: Instant,
-    /// Only while an event is handled.
+    /// The random stream of the connection; `None` outside of events.
     pub(crate) rng: Option<Rng>,
     pub(crate) act: Actions,
     pub(crate) policy: Policy,
@@ -76,18 +76,19 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Calls a function of [`Frame`] that needs a context.
+    /// Calls a function of [`Frame`] with a context.
     fn with<T>(&mut self, call: impl FnOnce(&mut Frame, &mut Cx<'_>) -> T) -> T {
         let Self { frame, path, now, rng, act, .. } = self;
-        // Frames draw no random numbers.
-        let mut spare = None;
+        // Outside of events any stream will do, since frames draw no random numbers.
+        let mut unused = None;
         let rng = match rng {
             Some(rng) => rng,
-            None => spare.get_or_insert_with(|| Rng::stream(0, "")),
+            None => unused.get_or_insert_with(|| Rng::stream(0, "")),
         };
         call(frame, &mut Cx { now: *now, path, rng, act })
     }
 
+    /// cwnd after Reno's growth by `acked` segments.
     fn grown(&self, acked: f64) -> f64 {
         growth::grown(&self.frame.rules, &self.path, self.frame.cwnd, self.frame.ssthresh, acked)
     }

@@ -29,7 +29,7 @@ pub(super) struct Bridge {
     window: Window,
     pacing: Option<Rate>,
     policy: Policy,
-    /// The user asked to stop.
+    /// True once the user asks to stop.
     stop: Arc<AtomicBool>,
     /// The instant of the last `on_wake`, and how often it was called then.
     woken: (Instant, u32),
@@ -57,7 +57,7 @@ impl Bridge {
         }
     }
 
-    /// Handles an event: passes the facts, calls the method, takes window and requests.
+    /// Handles an event: gives the object the state of the path, calls the method, and takes window, pacing and requests.
     fn event(
         &mut self,
         cx: &mut Cx<'_>,
@@ -92,7 +92,7 @@ impl Bridge {
         });
     }
 
-    /// Reads the policy again, since it may have changed.
+    /// Reads the policy again: a control may change it in `on_start`, and when the peer does not answer probes.
     fn reread_policy(&mut self) {
         Python::attach(|py| {
             let object = self.object.bind(py);

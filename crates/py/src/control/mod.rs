@@ -33,8 +33,8 @@ fn fail(py: Python<'_>, error: PyErr, flow: &str, class: &str, method: &str) -> 
     let value = error.value(py);
     let kind = value.get_type().name().map_or_else(|_| "an exception".to_owned(), |n| n.to_string());
     let words = value.to_string().replace('\n', " ");
-    let sep = if words.is_empty() { "" } else { ": " };
-    let message = format!("flow {flow}: {class}.{method} raised {kind}{sep}{words}");
+    let separator = if words.is_empty() { "" } else { ": " };
+    let message = format!("flow {flow}: {class}.{method} raised {kind}{separator}{words}");
     let detail = traceback(py, &error).ok();
     let method = format!("{class}.{method}");
     let source = Raised { error, flow: flow.to_owned(), method };

@@ -6,10 +6,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use skyhaul_cc::{Pipe, Policy, RecoveryEnd, RecoveryMode};
 
+/// The keys, for an error message.
 const KNOWN: &str = "recovery, recovery_end, gate_on_flight, pipe, max_burst, rtt_samples, rate_samples, receiver_rate, \
     loss_events, sent_events, watch_head, transmit_events, probes, low_priority_data, rack";
 
-/// Reads the attribute of an instance.
+/// Reads the attribute `policy` of an instance.
 pub(crate) fn read(object: &Bound<'_, PyAny>) -> PyResult<Policy> {
     let mut policy = Policy::default();
     let value = object.getattr("policy")?;

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use skyhaul_cc::user::{OptionValue, Options};
 
+/// A value with its type, for an error message; a long value is shown as its type alone.
 fn shown(value: &Bound<'_, PyAny>) -> String {
     let text = value.repr().map_or_else(|_| "a value".to_owned(), |r| r.to_string());
     let kind = value.get_type().name().map_or_else(|_| "object".to_owned(), |n| n.to_string());
@@ -27,7 +28,7 @@ pub(crate) fn number(
     }
 }
 
-/// A whole number from 1 to `most`.
+/// A whole number, 1 or more.
 pub(crate) fn count(what: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
     match value.extract::<u32>() {
         Ok(n) if n > 0 => Ok(n),
@@ -52,6 +53,7 @@ pub(crate) fn word<T: Copy>(what: &str, value: &Bound<'_, PyAny>, known: &[(&str
     })
 }
 
+/// The value of an option as a Python object.
 fn option<'py>(py: Python<'py>, value: &OptionValue) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         OptionValue::Flag(b) => b.into_pyobject(py)?.to_owned().into_any(),

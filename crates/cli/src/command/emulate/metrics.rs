@@ -4,7 +4,7 @@ use crate::command::metrics::Page;
 use skyhaul_net::emulator::Report;
 use skyhaul_path::{DropReason, KindCounters};
 
-/// Counters of one priority.
+/// A counter of the packets of one priority class.
 type Counter = fn(&KindCounters) -> u64;
 const COUNTERS: [(&str, &str, Counter); 4] = [
     ("packets_offered_total", "Packets offered to a link", |c| c.offered),
@@ -13,7 +13,7 @@ const COUNTERS: [(&str, &str, Counter); 4] = [
     ("bytes_delivered_total", "Bytes delivered by a link", |c| c.delivered_bytes),
 ];
 
-/// All figures of the report.
+/// The page with all counters of the report.
 pub(super) fn text(report: &Report) -> String {
     let mut page = Page::default();
     let links = || report.lanes.iter().flat_map(|lane| lane.links.iter().map(move |link| (lane, link)));

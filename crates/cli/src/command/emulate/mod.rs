@@ -6,7 +6,7 @@ mod report;
 use crate::args::EmulateArgs;
 use crate::command::metrics::Metrics;
 use crate::interrupt;
-use crate::output::print;
+use crate::output::{note, print};
 use crate::stop::Stop;
 use indicatif::{ProgressBar, ProgressStyle};
 use skyhaul_base::Duration;
@@ -21,22 +21,23 @@ use std::ffi::OsString;
 use std::net::IpAddr;
 
 /// Polling interval for the end of the program or a request of the user.
-const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
+const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
 /// Grace period of a program once its time is over.
 const GRACE: Duration = Duration::from_secs(3);
 /// Longest time that the links run on after the program has ended.
 const LINGER: Duration = Duration::from_secs(5);
-/// Time without packets, beyond a round trip, after which the links stop: they report a few times per second.
+/// Time without packets, beyond a round trip, after which the links stop; longer than the time between two reports of the
+/// links, which come a few times per second.
 const QUIET: Duration = Duration::from_millis(300);
-/// Packets per second that a core surely forwards on a common machine: 300,000 to 700,000 were measured.
+/// Packets per second that a core of a common machine forwards; measured: 300,000 to 700,000.
 const MOST_PACKETS: u64 = 300_000;
 /// Polls between two updates of the live view.
 const REFRESH: u32 = 25;
 /// The hidden command of an enclosure's first process.
 const INIT: &str = "enclosure-init";
 
-/// Emulates the path of one flow group; `again` is the command line that starts this program again.
-pub(crate) fn run(args: &EmulateArgs, again: &[OsString]) -> Result<(), Stop> {
+/// Emulates the path of one flow group; `own_command` is the command line that starts this program again.
+pub(crate) fn run(args: &EmulateArgs, own_command: &[OsString]) -> Result<(), Stop> {
     let cases = cases::resolve(&args.scenario.scenario, &args.scenario.set, args.seed)?;
     let [case] = cases.as_slice() else {
         return Err(Stop::bad(format!(
@@ -46,17 +47,17 @@ pub(crate) fn run(args: &EmulateArgs, again: &[OsString]) -> Result<(), Stop> {
     };
     let scenario = &case.scenario;
     let group = group(scenario, args.flow.as_deref())?;
-    keep_up(scenario, group, args)?;
+    check_rate(scenario, group, args)?;
     if let Some(dir) = &args.pcap {
-        for way in ["forward.pcapng", "reverse.pcapng"] {
-            capture::check_overwritten(&dir.join(way), args.force).map_err(Stop::bad)?;
+        for name in ["forward.pcapng", "reverse.pcapng"] {
+            capture::check_overwritten(&dir.join(name), args.force).map_err(Stop::bad)?;
         }
     }
     let mut metrics = args.metrics.map(Metrics::open).transpose()?;
     interrupt::listen();
     let ends = ends(args)?;
     for why in ends.iter().filter_map(|e| e.device.warning()) {
-        eprintln!("warning: {why}");
+        note(&format!("warning: {why}\n"));
     }
     let options = Options {
         seed: case.seed,
@@ -72,9 +73,9 @@ pub(crate) fn run(args: &EmulateArgs, again: &[OsString]) -> Result<(), Stop> {
     let program = if args.program.is_empty() {
         None
     } else {
-        let again = [again, &[INIT.into()]].concat();
-        Some(enclosure::start(&here, &again, &args.program).map_err(|e| match e {
-            // The first process of the enclosure has printed the reason.
+        let own_command = [own_command, &[INIT.into()]].concat();
+        Some(enclosure::start(&here, &own_command, &args.program).map_err(|e| match e {
+            // The first process of the enclosure has printed the reason; its statuses are those of shells.
             NetError::NotStarted { status: status @ 125..=127, .. } => Stop::Status(status),
             e => Stop::bad(e),
         })?)
@@ -103,22 +104,22 @@ pub(crate) fn run(args: &EmulateArgs, again: &[OsString]) -> Result<(), Stop> {
         print(&text)?;
     } else {
         // Standard output is the program's.
-        eprint!("{text}");
+        note(&text);
     }
     if status == 0 { Ok(()) } else { Err(Stop::Status(status)) }
 }
 
-/// Warns in advance of a rate that the machine can hardly keep up with; a strict run refuses it.
-fn keep_up(scenario: &Resolved, group: &FlowGroup, args: &EmulateArgs) -> Result<(), Stop> {
+/// Warns in advance of a rate that the machine can hardly forward; `--strict` makes it an error.
+fn check_rate(scenario: &Resolved, group: &FlowGroup, args: &EmulateArgs) -> Result<(), Stop> {
     for forward in [true, false] {
         let links = group.path.iter().map(|&i| &scenario.links[i]);
         let rates = links.filter_map(|l| if forward { l.forward.rate.mean() } else { l.reverse.rate.mean() });
         let Some(slowest) = rates.map(skyhaul_base::Rate::bits_per_sec).min() else { continue };
         let packets = slowest / (8 * u64::from(args.mtu));
         if packets > MOST_PACKETS {
-            let way = if forward { "forward" } else { "reverse" };
+            let direction = if forward { "forward" } else { "reverse" };
             let line = format!(
-                "{way}: {:.1} Gbit/s are {packets} packets of {} bytes per second, and one core forwards about \
+                "{direction}: {:.1} Gbit/s are {packets} packets of {} bytes per second, and one core forwards about \
                  {MOST_PACKETS}: take a slower link or a larger --mtu (skyhaul doctor measures this machine)",
                 slowest as f64 / 1e9,
                 args.mtu
@@ -126,7 +127,7 @@ fn keep_up(scenario: &Resolved, group: &FlowGroup, args: &EmulateArgs) -> Result
             if args.strict {
                 return Err(Stop::bad(line));
             }
-            eprintln!("warning: {line}");
+            note(&format!("warning: {line}\n"));
         }
     }
     Ok(())
@@ -143,7 +144,7 @@ fn group<'a>(scenario: &'a Resolved, name: Option<&str>) -> Result<&'a FlowGroup
     })
 }
 
-/// The client's end, then the server's.
+/// Opens the ends of the path: the client's, then the server's.
 fn ends(args: &EmulateArgs) -> Result<[End; 2], Stop> {
     let find = |name: &Option<String>| match name {
         Some(name) => Namespace::find(name),
@@ -199,14 +200,14 @@ fn ends(args: &EmulateArgs) -> Result<[End; 2], Stop> {
 fn has_ipv6(ends: [&Namespace; 2]) -> Result<bool, Stop> {
     for end in ends {
         if let Some(why) = end.within(ipv6::why_off).map_err(Stop::bad)? {
-            eprintln!("warning: IPv6 is off ({why}): the path carries IPv4 alone; {}", ipv6::REMEDY);
+            note(&format!("warning: IPv6 is off ({why}): the path carries IPv4 alone; {}\n", ipv6::REMEDY));
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// The addresses of IPv4, and with `v6` those of IPv6.
+/// The IPv4 addresses of `all`, and with `v6` the IPv6 addresses too.
 fn of_families(all: [(IpAddr, u8); 2], v6: bool) -> Vec<(IpAddr, u8)> {
     all.into_iter().filter(|(a, _)| v6 || a.is_ipv4()).collect()
 }
@@ -218,7 +219,7 @@ fn default_routes() -> [(IpAddr, u8); 2] {
 
 /// Addresses of an end of network `net`: private ones (RFC 1918, RFC 4193).
 fn addresses(net: u8, end: u8) -> [(IpAddr, u8); 2] {
-    // Binary-coded decimal: IPv6 addresses are written in hexadecimal, so the number reads the same in both families.
+    // Binary-coded decimal: IPv6 addresses are written in hexadecimal, so both families show the same digits.
     let digits = u16::from(net / 100) << 8 | u16::from(net / 10 % 10) << 4 | u16::from(net % 10);
     let v6 = [0xfd00, 0x5348, 0, digits, 0, 0, 0, end.into()];
     [(IpAddr::from([10, 83, net, end]), 24), (IpAddr::from(v6), 64)]
@@ -227,8 +228,8 @@ fn addresses(net: u8, end: u8) -> [(IpAddr, u8); 2] {
 /// Returns once the program or the emulation has ended, or the user asks to stop.
 fn watch(args: &EmulateArgs, emulation: &Emulation, program: Option<&Enclosed>, metrics: Option<&Metrics>) {
     let view = args.live.then(view);
-    let mut over = args.duration.map(|d| emulation.started_at() + d);
-    let (mut end_signals, mut looks) = (0, 0);
+    let mut deadline = args.duration.map(|d| emulation.started_at() + d);
+    let (mut end_signals, mut polls) = (0, 0);
     loop {
         if emulation.has_ended() || program.is_some_and(Enclosed::is_over) {
             break;
@@ -239,29 +240,29 @@ fn watch(args: &EmulateArgs, emulation: &Emulation, program: Option<&Enclosed>, 
         }
         let now = Clock::now();
         if interrupt::terminated() {
-            over = Some(over.map_or(now, |o| o.min(now)));
+            deadline = Some(deadline.map_or(now, |d| d.min(now)));
         }
-        if let Some(over) = over.filter(|o| *o <= now) {
+        if let Some(deadline) = deadline.filter(|d| *d <= now) {
             match program {
                 None => break,
-                Some(p) if now >= over + GRACE => p.kill(),
-                // Many programs end at once on a second signal. It is sent late, since a signal before the program has
-                // started is lost.
-                Some(p) if end_signals == 0 || end_signals == 1 && now >= over + GRACE / 2 => {
+                Some(p) if now >= deadline + GRACE => p.kill(),
+                // A second signal comes halfway to the kill: the first one is lost if the program has not started yet, and
+                // many programs end at once on a second one.
+                Some(p) if end_signals == 0 || end_signals == 1 && now >= deadline + GRACE / 2 => {
                     end_signals += 1;
                     p.end();
                 }
                 Some(_) => {}
             }
         }
-        if let (Some(view), 0, Some(news)) = (&view, looks % REFRESH, emulation.news()) {
+        if let (Some(view), 0, Some(news)) = (&view, polls % REFRESH, emulation.news()) {
             view.set_message(report::line(&news));
         }
         if let Some(m) = metrics {
             m.answer(|| emulation.news().as_ref().map(metrics::text).unwrap_or_default());
         }
-        looks = looks.wrapping_add(1);
-        std::thread::sleep(LOOK);
+        polls = polls.wrapping_add(1);
+        std::thread::sleep(POLL_INTERVAL);
     }
     if let Some(view) = view {
         view.finish_and_clear();
@@ -272,21 +273,21 @@ fn watch(args: &EmulateArgs, emulation: &Emulation, program: Option<&Enclosed>, 
 /// a round trip and [`QUIET`], or after [`LINGER`].
 fn linger(emulation: &Emulation, rtt: Duration) {
     let began = Clock::now();
-    let (mut before, mut since) = (Vec::new(), began);
+    let (mut last, mut changed_at) = (Vec::new(), began);
     while !emulation.has_ended() && Clock::now() < began + LINGER {
-        let moved: Vec<u64> = emulation
+        let offered: Vec<u64> = emulation
             .news()
             .iter()
             .flat_map(|report| report.lanes.iter().flat_map(|lane| &lane.links))
             .map(|link| link.counters.total().offered)
             .collect();
-        if moved != before {
-            (before, since) = (moved, Clock::now());
+        if offered != last {
+            (last, changed_at) = (offered, Clock::now());
         }
-        if Clock::now() >= since + rtt + QUIET {
+        if Clock::now() >= changed_at + rtt + QUIET {
             return;
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -296,7 +297,7 @@ fn view() -> ProgressBar {
     ProgressBar::new_spinner().with_style(style)
 }
 
-/// The hidden command of an enclosure's first process.
+/// Runs the hidden command of an enclosure's first process.
 pub(crate) fn init(arguments: &[OsString]) -> Result<(), Stop> {
     match enclosure::init(arguments) {
         0 => Ok(()),
@@ -310,14 +311,14 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn the_number_of_a_network_reads_the_same_in_both_families() {
-        let mut seen = BTreeSet::new();
+    fn the_number_of_a_network_is_written_alike_in_both_families() {
+        let mut earlier = BTreeSet::new();
         for net in 0..=u8::MAX {
             let [(v4, _), (v6, _)] = addresses(net, 2);
             assert_eq!(v4.to_string(), format!("10.83.{net}.2"));
             let written: IpAddr = format!("fd00:5348:0:{net}::2").parse().expect("an address");
             assert_eq!(v6, written);
-            assert!(seen.insert(v6), "{net}: another number has this address");
+            assert!(earlier.insert(v6), "{net}: another number has this address");
         }
     }
 }

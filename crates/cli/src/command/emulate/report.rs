@@ -10,21 +10,22 @@ fn ms(d: Duration) -> f64 {
     d.as_secs_f64() * 1e3
 }
 
-/// Fraction of one processor.
+/// Processor time of a direction as a fraction of the duration.
 fn processor(lane: &LaneReport, report: &Report) -> f64 {
     lane.cpu.as_secs_f64() / report.duration.as_secs_f64().max(1e-9)
 }
 
 /// One line per direction, for the live view.
 pub(super) fn line(report: &Report) -> String {
-    let lane = |l: &LaneReport| {
+    let direction = |l: &LaneReport| {
         let links: Vec<String> = l.links.iter().map(link_words).collect();
         format!("{}: {}; p99 {:.3} ms late", l.name, links.join("; "), ms(l.p99))
     };
-    let lanes: Vec<String> = report.lanes.iter().map(lane).collect();
+    let lanes: Vec<String> = report.lanes.iter().map(direction).collect();
     format!("{:7.1} s\n{}", report.duration.as_secs_f64(), lanes.join("\n"))
 }
 
+/// The counts of a link in words.
 fn link_words(l: &LinkCount) -> String {
     let (all, low) = (l.counters.total(), l.counters.low());
     let mut words = format!(
@@ -47,7 +48,7 @@ fn link_words(l: &LinkCount) -> String {
     words
 }
 
-/// The block at the end.
+/// The report as text.
 pub(super) fn text(report: &Report) -> String {
     let mut out = format!("emulated {:.3} s\n", report.duration.as_secs_f64());
     for l in &report.lanes {
@@ -89,6 +90,7 @@ pub(super) fn text(report: &Report) -> String {
     out
 }
 
+/// The report as JSON.
 pub(super) fn json(report: &Report) -> Value {
     let class = |c: &skyhaul_path::KindCounters| {
         let drops: serde_json::Map<String, Value> =

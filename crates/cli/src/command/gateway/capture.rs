@@ -3,6 +3,7 @@
 use super::Target;
 use crate::args::GatewayCaptureArgs;
 use crate::interrupt;
+use crate::output::note;
 use crate::stop::Stop;
 use skyhaul_gateway::capture::{self, EndText, Request};
 use std::fs::File;
@@ -32,6 +33,7 @@ pub(super) fn run(args: &GatewayCaptureArgs) -> Result<(), Stop> {
         bytes: Some(args.bytes.0),
         seconds: Some(args.time.0.as_secs_f64()),
     };
+    let target = Target::of(&args.gateway)?;
     let pcap = args.pcap.as_deref().map(create).transpose()?;
     let qlog = match args.qlog.as_deref().map(create).transpose() {
         Ok(file) => file,
@@ -41,10 +43,9 @@ pub(super) fn run(args: &GatewayCaptureArgs) -> Result<(), Stop> {
         }
     };
     interrupt::listen();
-    let of = Target::of(&args.of)?;
-    let done = capture::run(&of.folder, &of.name, &request, interrupt::requested, pcap, qlog);
+    let done = capture::run(&target.folder, &target.name, &request, interrupt::requested, pcap, qlog);
     let done = done.map_err(|e| {
-        // Nothing has come: no empty files stay.
+        // A file without content is removed: the same command would refuse it as an existing file.
         for path in [&args.pcap, &args.qlog].into_iter().flatten() {
             if std::fs::metadata(path).is_ok_and(|m| m.len() == 0) {
                 remove(Some(path));
@@ -52,18 +53,16 @@ pub(super) fn run(args: &GatewayCaptureArgs) -> Result<(), Stop> {
         }
         Stop::bad(e)
     })?;
-    eprintln!(
-        "{} packets, {} events, {} lost because they came too fast; {}",
-        done.packets,
-        done.events,
-        done.dropped,
-        match done.ended.as_str() {
-            "limit" => "a limit was reached",
-            "flow-ended" => "the connection has ended",
-            "gateway-ended" => "the gateway has ended",
-            _ => "ended by you",
-        }
-    );
+    let end = match done.ended.as_str() {
+        "limit" => "a limit was reached",
+        "flow-ended" => "the connection has ended",
+        "gateway-ended" => "the gateway has ended",
+        _ => "ended by you",
+    };
+    note(&format!(
+        "{} packets, {} events, {} lost because they came too fast; {end}\n",
+        done.packets, done.events, done.dropped
+    ));
     Ok(())
 }
 

@@ -9,8 +9,9 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Manager {
     socket: Option<UnixDatagram>,
-    /// Half the interval of the watchdog.
+    /// Half the interval of the watchdog; `None` without a watchdog.
     half_interval: Option<skyhaul_base::Duration>,
+    /// When the next message to the watchdog is due.
     due: skyhaul_base::Instant,
 }
 
@@ -18,24 +19,24 @@ impl Manager {
     /// The service manager that NOTIFY_SOCKET names, if it is set.
     pub(super) fn find() -> Self {
         let var = |name| std::env::var(name).ok();
-        let mine = var("WATCHDOG_PID").is_none_or(|pid| pid.parse() == Ok(std::process::id()));
+        let is_ours = var("WATCHDOG_PID").is_none_or(|pid| pid.parse() == Ok(std::process::id()));
         let micros: Option<u64> = var("WATCHDOG_USEC").and_then(|t| t.parse().ok());
         let half_interval =
-            micros.filter(|t| mine && *t > 0).map(|t| skyhaul_base::Duration::from_micros(t / 2));
+            micros.filter(|t| is_ours && *t > 0).map(|t| skyhaul_base::Duration::from_micros(t / 2));
         let socket = std::env::var_os("NOTIFY_SOCKET").and_then(|path| connect(&path).ok());
         Self { socket, half_interval, due: Clock::now() }
     }
 
-    fn say(&self, state: &str) {
+    fn send(&self, state: &str) {
         if let Some(socket) = &self.socket {
-            // A manager that has gone, or is busy, is no reason to fail.
+            // A message that a manager does not take is lost: the gateway runs without a manager, too.
             let _ = socket.send(state.as_bytes());
         }
     }
 
-    /// The gateway is ready. `waker` wakes its loop as often as the watchdog needs it: only a loop that runs answers the watchdog.
+    /// The gateway is ready. `waker` wakes its loop once per half interval: only a loop that runs answers the watchdog.
     pub(super) fn ready(&self, waker: Waker) {
-        self.say("READY=1");
+        self.send("READY=1");
         if let (Some(interval), Some(_)) = (self.half_interval, &self.socket) {
             let interval = Duration::from_nanos(interval.as_nanos());
             let _ = std::thread::Builder::new().name("watchdog".into()).spawn(move || {
@@ -48,15 +49,15 @@ impl Manager {
     }
     /// The gateway begins to read its file again.
     pub(super) fn reloading(&self) {
-        self.say(&format!("RELOADING=1\nMONOTONIC_USEC={}", Clock::now().as_nanos() / 1000));
+        self.send(&format!("RELOADING=1\nMONOTONIC_USEC={}", Clock::now().as_nanos() / 1000));
     }
     /// The gateway has read its file again.
     pub(super) fn reloaded(&self) {
-        self.say("READY=1");
+        self.send("READY=1");
     }
     /// The gateway begins to stop.
     pub(super) fn stops(&self) {
-        self.say("STOPPING=1");
+        self.send("STOPPING=1");
     }
     /// Whether a message to the watchdog is due.
     pub(super) fn is_due(&self) -> bool {
@@ -65,10 +66,10 @@ impl Manager {
     /// The gateway runs: sends the watchdog a message, with the state in words.
     pub(super) fn lives(&mut self, state: &str) {
         let Some(interval) = self.half_interval else { return };
-        // The timer wakes the loop once per interval. With the whole interval a wake a little early would find nothing due, and only
-        // every second one would answer.
+        // The timer wakes the loop once per `interval`. If the message were due only after the whole interval, a wake that comes a
+        // little early would send nothing, and the next one would be too late.
         self.due = Clock::now() + interval / 10 * 9;
-        self.say(&format!("WATCHDOG=1\nSTATUS={state}"));
+        self.send(&format!("WATCHDOG=1\nSTATUS={state}"));
     }
 }
 

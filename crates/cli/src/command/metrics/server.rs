@@ -3,6 +3,7 @@
 //! HTTP has its own thread, so that a slow or stuck client delays nothing else. The owner of the counters makes a
 //! page only on request.
 
+use crate::output::note;
 use crate::stop::Stop;
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -10,14 +11,15 @@ use std::time::Duration;
 use tiny_http::{Header, Response, Server};
 
 /// Longest wait of a client for the owner of the counters.
-const PATIENCE: Duration = Duration::from_secs(5);
-const KIND: &str = "text/plain; version=0.0.4; charset=utf-8";
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// A server of pages.
+/// A server of pages. A request is the channel for its answer.
 pub(crate) struct Metrics {
+    /// `None` once the thread has it.
     server: Option<Server>,
-    asked: Receiver<Sender<String>>,
-    ask: Sender<Sender<String>>,
+    requests: Receiver<Sender<String>>,
+    sender: Sender<Sender<String>>,
 }
 
 impl Metrics {
@@ -26,26 +28,26 @@ impl Metrics {
         let server = Server::http(address).map_err(|e| {
             Stop::bad(format!("--metrics: cannot listen at {address}: {e}; choose another address or port"))
         })?;
-        eprintln!("metrics at http://{}/metrics", server.server_addr());
-        let (ask, asked) = channel();
-        Ok(Self { server: Some(server), asked, ask })
+        note(&format!("metrics at http://{}/metrics\n", server.server_addr()));
+        let (sender, requests) = channel();
+        Ok(Self { server: Some(server), requests, sender })
     }
 
     /// Starts to serve; `wake` is called when [`Self::answer`] has work to do.
     pub(crate) fn begin(&mut self, wake: impl Fn() + Send + 'static) {
-        let (Some(server), ask) = (self.server.take(), self.ask.clone()) else { return };
+        let (Some(server), sender) = (self.server.take(), self.sender.clone()) else { return };
         std::thread::spawn(move || {
             for request in server.incoming_requests() {
                 let (answer, answered) = channel();
-                if ask.send(answer).is_err() {
+                if sender.send(answer).is_err() {
                     return;
                 }
                 wake();
-                let mut response = match answered.recv_timeout(PATIENCE) {
+                let mut response = match answered.recv_timeout(ANSWER_TIMEOUT) {
                     Ok(page) => Response::from_string(page),
                     Err(_) => Response::from_string("busy\n").with_status_code(503),
                 };
-                if let Ok(h) = Header::from_bytes(&b"Content-Type"[..], KIND) {
+                if let Ok(h) = Header::from_bytes(&b"Content-Type"[..], CONTENT_TYPE) {
                     response.add_header(h);
                 }
                 // A client that has gone needs no answer.
@@ -56,7 +58,7 @@ impl Metrics {
 
     /// Answers pending requests with a page.
     pub(crate) fn answer(&self, page: impl Fn() -> String) {
-        while let Ok(answer) = self.asked.try_recv() {
+        while let Ok(answer) = self.requests.try_recv() {
             let _ = answer.send(page());
         }
     }

@@ -6,14 +6,14 @@ use skyhaul_lab::text::{bit_rate, seconds};
 use skyhaul_net::app::Datagrams;
 use std::fmt::Write as _;
 
-/// A line for each.
+/// A line per stream.
 pub(super) fn text(streams: &[(u32, &Datagrams)]) -> String {
     let mut out = String::new();
     for (number, d) in streams {
-        let way = if d.sends { "->" } else { "<-" };
+        let arrow = if d.sends { "->" } else { "<-" };
         let _ = write!(
             out,
-            "[{number:>3}] {} {way} {}: {} datagrams, {} B in {}, {}",
+            "[{number:>3}] {} {arrow} {}: {} datagrams, {} B in {}, {}",
             d.local,
             d.remote,
             d.packets,
@@ -35,14 +35,17 @@ pub(super) fn text(streams: &[(u32, &Datagrams)]) -> String {
     out
 }
 
-/// A receiver's counts of datagrams.
+/// The counts of a stream of datagrams, or of all streams.
 struct DatagramCounts {
+    /// The number of the stream in iperf3's documents; `None` for the sum of all streams.
     socket: Option<u32>,
+    /// Duration, s.
     seconds: f64,
     bytes: u64,
     packets: u64,
     lost: u64,
     out_of_order: u64,
+    /// Interarrival jitter, s.
     jitter: f64,
     sends: bool,
 }
@@ -86,7 +89,7 @@ pub(super) fn json(streams: &[(u32, &Datagrams)]) -> String {
         packets: total(|f| f.packets),
         lost: total(|f| f.lost),
         out_of_order: total(|f| f.out_of_order),
-        // iperf3's is the mean over streams.
+        // iperf3 writes the mean over the streams.
         jitter: all.iter().map(|f| f.jitter).sum::<f64>() / all.len().max(1) as f64,
         sends: all.first().is_some_and(|f| f.sends),
     };

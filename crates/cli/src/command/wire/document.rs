@@ -10,16 +10,18 @@ use std::net::SocketAddr;
 
 /// The parameters of a run, and how it ended.
 pub(super) struct RunFacts {
-    /// The parameters of a sender; a server has none of its own.
+    /// When a sender stops; a server has no limit of its own.
     pub(super) limit: Option<Limit>,
     pub(super) remote: SocketAddr,
     /// Whether the server sends the data, as with `iperf3 -R`.
     pub(super) reverse: bool,
     /// Time of day, nanoseconds since 1970.
     pub(super) began: u64,
+    /// Why a connection failed, if one did.
     pub(super) error: Option<String>,
 }
 
+/// The data of the document.
 pub(super) struct Document<'a> {
     pub(super) stack: &'a Stack,
     pub(super) totals: &'a StackTotals,
@@ -29,12 +31,12 @@ pub(super) struct Document<'a> {
     pub(super) run: &'a RunFacts,
 }
 
-/// The number of a stream: iperf3 identifies streams by socket descriptors.
+/// The number of a stream in the document, where iperf3 writes the descriptor of its socket.
 fn socket(t: &ConnectionReport) -> u32 {
     t.number + iperf3::FIRST_SOCKET - 1
 }
 
-/// The figures of an interval in the order of [`iperf3::interval`].
+/// The values of an interval in the order of [`iperf3::interval`].
 fn figures(i: &Interval) -> [f64; 5] {
     let rtt = i.srtt.map_or(0.0, |t| t.as_secs_f64() * 1e6);
     [i.to.as_secs_f64(), i.bytes as f64, i.retransmissions as f64, i.cwnd as f64, rtt]
@@ -102,7 +104,7 @@ impl Document<'_> {
             },
             "intervals": self.intervals(sending),
             "end": end,
-            "skyhaul": self.ours(),
+            "skyhaul": self.additions(),
         });
         if let Some(why) = error {
             document["error"] = json!(why);
@@ -137,8 +139,8 @@ impl Document<'_> {
         all.collect()
     }
 
-    /// What iperf3 has no keys for: connections, and counters of the stack.
-    fn ours(&self) -> Value {
+    /// The key `skyhaul`, for which iperf3 has no keys: connections, and counters of the stack.
+    fn additions(&self) -> Value {
         let (packets_in, packets_out) = self.totals.packets();
         let m = &self.totals.memory;
         let connections = self.reports.iter().map(|t| {
@@ -177,7 +179,7 @@ impl Document<'_> {
     }
 }
 
-/// Turns the figures of a sender into those of a receiver, which has no cwnd, RTT or retransmissions.
+/// Turns the values of a sender into those of a receiver, which has no cwnd, RTT or retransmissions.
 fn as_receiver(value: &mut Value) {
     if let Some(map) = value.as_object_mut() {
         for key in ["retransmits", "snd_cwnd", "rtt"] {

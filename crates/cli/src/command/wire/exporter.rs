@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) struct Exporter {
     metrics: Option<Metrics>,
     interface: String,
+    /// Packets that the interface refused, counted by the driver.
     refused: Arc<AtomicU64>,
 }
 
@@ -29,7 +30,7 @@ impl Exporter {
         }
         Ok(Self { metrics, interface: driver.tun().name().to_owned(), refused: driver.refusals() })
     }
-    /// Answers pending requests, on the thread of the stack, whose processor time it reports.
+    /// Answers pending requests. It runs on the thread of the stack, since the page has the processor time of its thread.
     pub(super) fn answer(&self, host: &Host) {
         let Some(metrics) = &self.metrics else { return };
         metrics.answer(|| {
@@ -38,7 +39,7 @@ impl Exporter {
             Figures::of(host, self.refused.load(Ordering::Relaxed), dropped, cpu).page()
         });
     }
-    /// Waits for the last packets of connections with this round-trip time.
+    /// Waits for the last packets of connections with this RTT, and answers requests meanwhile.
     pub(super) fn linger(&self, driver: &mut Driver, rtt: Duration) -> Result<(), Stop> {
         let each = |_, _: &mut Drain, host: &mut Host| {
             self.answer(host);

@@ -29,7 +29,7 @@ impl Figures {
     pub(super) fn of(host: &Host, refused: u64, dropped: u64, cpu: f64) -> Self {
         let mut all = Self(Vec::new());
         all.connections(host);
-        all.strangers(host);
+        all.handshakes(host);
         all.traffic(host);
         all.refusals(host.counts(), &host.memory());
         all.memory(host);
@@ -74,7 +74,8 @@ impl Figures {
         self.one("timers", "Entries in the timer lists", census.timers);
     }
 
-    fn strangers(&mut self, host: &Host) {
+    /// Half-open connections, cookies, TIME-WAIT, and answers to segments of no connection.
+    fn handshakes(&mut self, host: &Host) {
         let c = host.counts();
         self.one("half_open_connections", "Half-open connections", host.half_open() as u64);
         let help = "Half-open connections that were never completed";
@@ -144,7 +145,7 @@ impl Figures {
         page.text()
     }
 
-    /// The same names, as JSON.
+    /// The metrics as JSON, by the same names.
     pub(super) fn json(&self) -> Value {
         let figure = |f: &Figure| match f.by {
             None => json!(f.samples.first().map_or(0.0, |s| s.value)),
@@ -172,6 +173,6 @@ pub(super) fn refusals(c: &Counts, memory: &Memory) -> Vec<(&'static str, u64)> 
         ("no-memory", memory.refused),
         ("icmp-about-nothing", c.messages_refused),
     ];
-    let door = Counts::reasons().map(|why| (why, c.rejected_as(why)));
-    malformed.chain(others).chain(door).collect()
+    let rejected = Counts::reasons().map(|why| (why, c.rejected_as(why)));
+    malformed.chain(others).chain(rejected).collect()
 }

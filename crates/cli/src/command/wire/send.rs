@@ -59,7 +59,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Stop> {
         let counters = &totals.figures(driver.host()).json();
         Document { stack: &stack, totals: &totals, counters, reports: &reports, run: &run }.text()
     } else if connected {
-        format!("{}{}{}", rows.line(), show::results(&reports, &stack), totals.line(bytes))
+        format!("{}{}{}", rows.separator(), show::results(&reports, &stack), totals.line(bytes))
     } else {
         String::new()
     };
@@ -72,11 +72,11 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Stop> {
     Ok(())
 }
 
-/// The first connection that failed.
+/// An error if a connection failed: that of the first one. A connection that a signal ended has not failed.
 fn outcome(remote: SocketAddr, reports: &[ConnectionReport]) -> Result<(), Stop> {
-    let stopped = |t: &ConnectionReport| interrupt::requested() && t.account.failure.is_none();
-    let bad = |t: &&ConnectionReport| !(t.account.in_order || stopped(t));
-    match reports.iter().find(bad) {
+    let interrupted = |t: &ConnectionReport| interrupt::requested() && t.account.failure.is_none();
+    let failed = |t: &&ConnectionReport| !(t.account.in_order || interrupted(t));
+    match reports.iter().find(failed) {
         Some(t) if t.account.failure == Some(Failure::Refused) => {
             Err(Stop::bad(format!("{remote}: {}", Failure::Refused)))
         }
@@ -85,15 +85,16 @@ fn outcome(remote: SocketAddr, reports: &[ConnectionReport]) -> Result<(), Stop>
     }
 }
 
-/// Rows that were printed.
+/// Prints the rows of all connections, interval by interval.
 #[derive(Default)]
 struct Rows {
-    /// Intervals of each connection.
+    /// Number of intervals that are printed.
     printed: usize,
 }
 
 impl Rows {
-    /// Prints an interval once every connection has finished it or closed.
+    /// Prints each interval that every connection has finished, or has not reached before it closed; with `end` also an
+    /// interval that some have not finished.
     fn show(&mut self, printer: &Printer, bulk: &Bulk, end: bool) {
         loop {
             let at = self.printed;
@@ -101,9 +102,10 @@ impl Rows {
             if bulk.accounts().any(|(m, a)| waits(m.intervals().len(), a.is_some())) {
                 return;
             }
-            let of = |m: &skyhaul_net::app::Meter| m.intervals().get(at).copied();
-            let all: Vec<(u32, Interval)> =
-                (1..).zip(bulk.accounts()).filter_map(|(n, (m, _))| Some((n, of(m)?))).collect();
+            let all: Vec<(u32, Interval)> = (1..)
+                .zip(bulk.accounts())
+                .filter_map(|(n, (m, _))| Some((n, m.intervals().get(at).copied()?)))
+                .collect();
             if all.is_empty() {
                 return;
             }
@@ -118,7 +120,8 @@ impl Rows {
             printer.say(text);
         }
     }
-    fn line(&self) -> String {
+    /// The line between the rows and the totals.
+    fn separator(&self) -> String {
         format!("{}\n", "- ".repeat(20).trim_end())
     }
 }

@@ -16,6 +16,8 @@ use skyhaul_net::driver::Driver;
 use skyhaul_net::host::{ConnId, Host};
 use skyhaul_net::{Clock, NetError};
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Largest age of the counters in a document: reading them visits every connection.
 const MAX_COUNTER_AGE: Duration = Duration::from_millis(500);
@@ -43,6 +45,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
         args,
         stack: &stack,
         interface,
+        refused: driver.refusals(),
         cpu: Clock::thread_cpu(),
         numbers: BTreeMap::new(),
         count: 0,
@@ -50,28 +53,28 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
         next: Instant::ZERO,
         began: Clock::wall_nanos(),
         counters: (Instant::ZERO, Value::Null),
-        head: None,
+        header: None,
         rtt: Duration::ZERO,
         printer,
     };
-    let most = args.once.then_some(1);
+    let limit = args.once.then_some(1);
     let ran = match args.mode {
         Mode::Sink => {
-            talk(&mut driver, Serve::new(|_| Sink, stack.every, most).idle(idle), &mut output, &metrics)
+            serve(&mut driver, Serve::new(|_| Sink, stack.every, limit).idle(idle), &mut output, &metrics)
         }
-        Mode::Http => talk(
+        Mode::Http => serve(
             &mut driver,
-            Serve::new(|_| Http::new(idle), stack.every, most).idle(idle).sending(),
+            Serve::new(|_| Http::new(idle), stack.every, limit).idle(idle).sending(),
             &mut output,
             &metrics,
         ),
         Mode::Iperf3 => {
             driver.host_mut().bind(args.port).map_err(Stop::bad)?;
-            let mut app = Iperf::new(stack.endpoint.cc.name().into(), stack.every, most);
+            let mut app = Iperf::new(stack.endpoint.cc.name().into(), stack.every, limit);
             driver.run(&mut app, |now, app, host| {
                 metrics.answer(host);
                 if output.is_due(now) {
-                    output.test(app.open());
+                    output.rows_of_test(app.open());
                 }
                 for why in app.take_refused() {
                     output.printer.warn(format!("a test was refused: {why}"));
@@ -98,7 +101,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Stop> {
 }
 
 /// Serves connections until the end, and prints their rows and results.
-fn talk<T: ConnectionHandler, G: FnMut(u16) -> T>(
+fn serve<T: ConnectionHandler, G: FnMut(u16) -> T>(
     driver: &mut Driver,
     mut app: Serve<T, G>,
     output: &mut ServerOutput<'_>,
@@ -130,6 +133,8 @@ struct ServerOutput<'a> {
     args: &'a ServeArgs,
     stack: &'a Stack,
     interface: String,
+    /// Packets that the interface refused, counted by the driver.
+    refused: Arc<AtomicU64>,
     /// Processor time at the end of the last connection; idle waiting costs none.
     cpu: Duration,
     /// Numbers of the open connections, from 1 in the order in which they were first printed.
@@ -144,9 +149,9 @@ struct ServerOutput<'a> {
     began: u64,
     /// Time of the next update of the counters of the stack, and the counters.
     counters: (Instant, Value),
-    /// Whether the last header printed was that of a sender; `None` before the first.
-    head: Option<bool>,
-    /// The longest round trip of a connection that has ended.
+    /// Whether the last header printed was that of a sender; `None` before the first header.
+    header: Option<bool>,
+    /// The longest smoothed RTT of a connection that has ended.
     rtt: Duration,
     printer: Printer,
 }
@@ -160,25 +165,27 @@ impl ServerOutput<'_> {
         }
         due
     }
+    /// The number of a connection; an unknown connection gets the next number.
     fn number(&mut self, id: ConnId) -> u32 {
         *self.numbers.entry(id).or_insert_with(|| {
             self.count += 1;
             self.count
         })
     }
+    /// Prints intervals of a connection as rows, below a header of the same direction.
     fn rows(&mut self, number: u32, intervals: &[Interval], sending: bool) {
         if self.args.stack.json || intervals.is_empty() {
             return;
         }
-        let mut text = if self.head == Some(sending) { String::new() } else { show::head(sending) };
-        self.head = Some(sending);
+        let mut text = if self.header == Some(sending) { String::new() } else { show::head(sending) };
+        self.header = Some(sending);
         for i in intervals {
             text.push_str(&show::row(Some(number), i, sending));
         }
         self.printer.say(text);
     }
     /// Rows of the connections of a running test of iperf3.
-    fn test<'m>(&mut self, meters: impl Iterator<Item = &'m mut Meter>) {
+    fn rows_of_test<'m>(&mut self, meters: impl Iterator<Item = &'m mut Meter>) {
         for (number, meter) in (1..).zip(meters) {
             let sending = !meter.is_receiving();
             self.rows(number, meter.news(), sending);
@@ -216,8 +223,8 @@ impl ServerOutput<'_> {
         self.rtt = reports.iter().filter_map(|t| t.meter.sum().srtt).fold(self.rtt, Duration::max);
         let text = if self.args.stack.json {
             let cpu = Clock::thread_cpu();
-            // The driver reports the packets that the interface refused only at the end of the server: 0 here.
-            let totals = StackTotals::new(host, 0, &self.interface, cpu - self.cpu);
+            let refused = self.refused.load(Ordering::Relaxed);
+            let totals = StackTotals::new(host, refused, &self.interface, cpu - self.cpu);
             self.cpu = cpu;
             let error = reports.iter().find(|t| !t.account.in_order).map(|t| show::ended(&t.account));
             let remote = reports[0].account.remote;

@@ -2,6 +2,7 @@
 
 use crate::args::{Marking, Priority, StackArgs};
 use crate::interrupt;
+use crate::output::note;
 use crate::stop::Stop;
 use skyhaul_base::Duration;
 use skyhaul_lab::capture;
@@ -16,11 +17,11 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use toml::Value;
 
-/// The port of iperf3, which is the usual peer.
-pub(super) const PORT: u16 = 5201;
-/// IPv6 asks every link for at least this (RFC 8200 §5), bytes.
+/// The default port: that of iperf3.
+const PORT: u16 = 5201;
+/// Least MTU that IPv6 requires of every link (RFC 8200 §5), bytes.
 const LEAST_MTU_V6: u16 = 1280;
-/// Least memory limit, bytes; less is not enough for a few connections.
+/// Least memory limit, bytes: enough for a few connections.
 const LEAST_MEMORY: u64 = 1_000_000;
 /// Keys of a scenario that have no effect here, and what determines their values.
 const ELSEWHERE: [(&str, &str); 4] = [
@@ -95,7 +96,7 @@ impl Stack {
         }
         let tun = Tun::open(&self.tun).map_err(Stop::bad)?;
         if let Some(why) = tun.warning() {
-            eprintln!("warning: {why}");
+            note(&format!("warning: {why}\n"));
         }
         let mut driver = Driver::new(tun, Host::new(self.host.clone())).map_err(Stop::bad)?;
         if let Some(path) = &self.pcap {
@@ -141,10 +142,10 @@ impl Stack {
     }
 }
 
-/// The addresses of a destination: an address or name, with an optional port; the default is that of iperf3.
+/// The addresses of a destination: an address or name, with an optional port.
 fn resolve(to: &str) -> Result<Vec<SocketAddr>, Stop> {
-    let bare = to.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(to);
-    if let Ok(ip) = bare.parse::<IpAddr>() {
+    let without_brackets = to.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(to);
+    if let Ok(ip) = without_brackets.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(ip, PORT)]);
     }
     let (host, port) = match to.rsplit_once(':') {
@@ -198,9 +199,9 @@ fn check_addresses(args: &StackArgs) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Sets the keys of keepalives that no `--set` gives, such that a silent peer is given up after `idle`: keepalives start
-/// after a quarter of it, and the rest has twelve. A shorter outage ends no connection. With `endpoint.keepalive-idle` set,
-/// the other keys keep their usual values.
+/// Sets the keys of keepalives that no `--set` gives, such that a silent peer is given up after `idle`: the first keepalive
+/// comes after a quarter of `idle`, and twelve intervals fill the rest. An outage shorter than `idle` ends no connection.
+/// With `endpoint.keepalive-idle` set, the other keys keep their usual values.
 pub(super) fn default_keepalive(endpoint: &mut Endpoint, idle: Duration, sets: &[String]) {
     let is_set = |key: &str| {
         let assigns = |set: &String| set.split('=').next().is_some_and(|k| k.trim() == key);

@@ -11,10 +11,11 @@ use skyhaul_net::host::{Counts, Failure, Host, Memory};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// A connection with its measurements.
+/// A connection that has ended, with its measurements.
 pub(super) struct ConnectionReport {
     /// Its number, from 1.
     pub(super) number: u32,
+    /// Whether this stack sends the data.
     pub(super) sending: bool,
     pub(super) meter: Meter,
     pub(super) account: Account,
@@ -34,7 +35,7 @@ pub(super) fn head(sending: bool) -> String {
     line
 }
 
-/// A row of figures; `None` for the sum over connections.
+/// The row of an interval of the connection `number`, or with `None` of the sum over connections.
 pub(super) fn row(number: Option<u32>, i: &Interval, sending: bool) -> String {
     let number = number.map_or_else(|| "SUM".into(), |n| format!("{n:>3}"));
     let interval = format!("{:.2}-{:.2} s", i.from.as_secs_f64(), i.to.as_secs_f64());
@@ -130,8 +131,9 @@ pub(super) fn results(reports: &[ConnectionReport], stack: &Stack) -> String {
         out.push_str(&row(None, &sum(&sums), reports[0].sending));
     }
     for t in reports {
-        let (from, to, way) = (t.account.local, t.account.remote, if t.sending { "->" } else { "<-" });
-        let _ = write!(out, "[{:>3}] {from} {way} {to}: {}", t.number, ended(&t.account));
+        let (local, remote) = (t.account.local, t.account.remote);
+        let arrow = if t.sending { "->" } else { "<-" };
+        let _ = write!(out, "[{:>3}] {local} {arrow} {remote}: {}", t.number, ended(&t.account));
         if let Some(text) = probes(&t.account, stack).filter(|_| t.sending) {
             let _ = write!(out, "; {text}");
         }
@@ -148,6 +150,7 @@ pub(super) struct StackTotals {
     pub(super) refused: u64,
     /// Packets of the kernel dropped because the interface's queue was full.
     pub(super) dropped: u64,
+    /// Processor time.
     pub(super) cpu: Duration,
 }
 
@@ -175,14 +178,14 @@ impl StackTotals {
         let reasons: Vec<String> = self.reasons().iter().map(|(why, n)| format!("{n} {why}")).collect();
         let reasons = if reasons.is_empty() { "none".into() } else { reasons.join(", ") };
         let cpu = self.cpu.as_secs_f64();
-        let per = if bytes > 0 {
+        let per_gigabyte = if bytes > 0 {
             format!(" ({} per GB)", seconds(cpu * 1e9 / bytes as f64))
         } else {
             String::new()
         };
         format!(
             "packets: {} out, {} in, refused: {reasons}\ninterface: {} not taken, {} dropped in its queue; \
-             processor: {}{per}\n",
+             processor: {}{per_gigabyte}\n",
             c.packets_out,
             c.packets_in,
             self.refused,

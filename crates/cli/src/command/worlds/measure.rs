@@ -13,7 +13,7 @@ use skyhaul_sim::Viewed;
 
 /// A sample of one flow.
 pub(super) struct Point {
-    /// Seconds.
+    /// Time in the run, s.
     pub(super) at: f64,
     pub(super) flow: u32,
     /// Segments; `None` for a flow without a connection, or with several.
@@ -74,9 +74,9 @@ pub(super) struct Datagrams {
     pub(super) delivered: u64,
     /// Datagrams known to be lost because later ones arrived.
     pub(super) missing: u64,
-    /// Sum of all delays, seconds.
+    /// Sum of the delays of all delivered datagrams, s.
     delay: f64,
-    /// Sum of the jitter at the end of each flow that has one, seconds, and the number of these flows.
+    /// Sum of the jitter at the end of each flow that measured one, s, and the number of these flows.
     jitter: (f64, u32),
 }
 
@@ -91,18 +91,18 @@ impl Datagrams {
             jitter: (jitter.unwrap_or(0.0), jitter.is_some().into()),
         }
     }
-    /// Mean delay in seconds; not a number where nothing was delivered.
+    /// Mean delay, s; NaN if nothing was delivered.
     pub(super) fn delay(&self) -> f64 {
         self.delay / self.delivered as f64
     }
-    /// Mean jitter of the flows in seconds; not a number where nothing was delivered.
+    /// Mean jitter of the flows, s; NaN if no flow measured one.
     pub(super) fn jitter(&self) -> f64 {
         self.jitter.0 / f64::from(self.jitter.1)
     }
 }
 
 impl Group {
-    /// Mean time of a page in seconds; not a number where there is none.
+    /// Mean time of a page, s; NaN without pages.
     pub(super) fn page(&self) -> f64 {
         self.pages.iter().sum::<f64>() / self.pages.len() as f64
     }

@@ -11,7 +11,7 @@ use skyhaul_net::world::{self, World};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-/// A world with a case of the scenario.
+/// A world and a case of the scenario that runs in it.
 pub(super) struct Entry {
     pub(super) label: String,
     /// `None`: the simulator.
@@ -25,8 +25,8 @@ impl Entry {
     }
 }
 
-/// Default number of concurrent real-time runs: each has several busy threads.
-fn usual_jobs() -> u16 {
+/// Default number of concurrent real-time runs: one for every two processors, since each has several busy threads.
+fn default_jobs() -> u16 {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     u16::try_from((cores / 2).clamp(1, 4)).unwrap_or(1)
 }
@@ -36,6 +36,7 @@ fn is_control(key: &str) -> bool {
     key.ends_with(".cc")
 }
 
+/// Every world with every case that is another run in it.
 fn entries(worlds: &[String], cases: &[Case]) -> Result<Vec<Entry>, Stop> {
     let mut all = Vec::new();
     for text in worlds {
@@ -49,22 +50,25 @@ fn entries(worlds: &[String], cases: &[Case]) -> Result<Vec<Entry>, Stop> {
             })?),
         };
         let kernel = matches!(world, Some(World::Kernel(_)));
-        let mut seen = Vec::new();
+        let mut choices = Vec::new();
         for (case, c) in cases.iter().enumerate() {
             // The kernel's transport does not use the scenario's congestion control: cases that differ in nothing else are one.
             let choice: Vec<_> = c.choice.iter().filter(|(key, _)| !kernel || !is_control(key)).collect();
-            if kernel && seen.contains(&choice) {
+            if kernel && choices.contains(&choice) {
                 continue;
             }
             // With one group, the label names the congestion control already; the kernel uses its own.
-            let alone = c.scenario.flows.len() == 1;
-            let named = choice.iter().any(|(key, _)| !alone || !is_control(key));
+            let one_group = c.scenario.flows.len() == 1;
+            let named = choice.iter().any(|(key, _)| !one_group || !is_control(key));
             let words = choice.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(" ");
             let words = if named { format!(", {words}") } else { String::new() };
-            let control =
-                if kernel || !alone { String::new() } else { format!(" {}", c.scenario.flows[0].label()) };
+            let control = if kernel || !one_group {
+                String::new()
+            } else {
+                format!(" {}", c.scenario.flows[0].label())
+            };
             all.push(Entry { label: format!("{text}{control}{words}"), world: world.clone(), case });
-            seen.push(choice);
+            choices.push(choice);
         }
     }
     Ok(all)
@@ -74,7 +78,7 @@ fn entries(worlds: &[String], cases: &[Case]) -> Result<Vec<Entry>, Stop> {
 pub(super) struct Ran {
     pub(super) entries: Vec<Entry>,
     pub(super) seeds: Vec<u64>,
-    /// Entry and seed as indices, in their order.
+    /// The results of each run with the indices of its entry and seed, in the order of these indices.
     pub(super) done: Vec<(usize, usize, RunMeasures)>,
     /// The lock of the folder, held until everything is written.
     _lease: Option<Lease>,
@@ -97,21 +101,22 @@ pub(super) fn run(args: &CompareArgs) -> Result<Ran, Stop> {
     let seeds: Vec<u64> = (0..u64::from(args.repeat)).map(|n| cases[0].seed + n).collect();
     let jobs: VecDeque<(usize, usize)> =
         (0..seeds.len()).flat_map(|s| (0..entries.len()).map(move |e| (e, s))).collect();
+    let threads = jobs.len().min(args.jobs.unwrap_or_else(default_jobs).into());
     let bar = progress(jobs.len() as u64);
     let (queue, failure) = (Mutex::new(jobs), Mutex::new(None));
     let done: Mutex<Vec<(usize, usize, RunMeasures)>> = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
-        for _ in 0..args.jobs.unwrap_or_else(usual_jobs) {
+        for _ in 0..threads {
             scope.spawn(|| {
                 while let Some((e, s)) = queue.lock().ok().and_then(|mut q| q.pop_front()) {
-                    let over = || interrupt::requested() || failure.lock().is_ok_and(|f| f.is_some());
-                    if over() {
+                    let stopped = || interrupt::requested() || failure.lock().is_ok_and(|f| f.is_some());
+                    if stopped() {
                         return;
                     }
                     let (entry, case) = (&entries[e], &cases[entries[e].case]);
                     let outcome = match &entry.world {
                         None => simulate(case, seeds[s]),
-                        Some(w) => world::run(&case.scenario, w, seeds[s], &over)
+                        Some(w) => world::run(&case.scenario, w, seeds[s], &stopped)
                             .map(|o| measured(&o))
                             .map_err(|e| Stop::bad(format!("{}: {e}", entry.label))),
                     };
@@ -153,12 +158,12 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_runs_every_case_but_those_of_other_controls() {
-        let own = |l: &str, case| (l.to_owned(), case);
-        assert_eq!(labels(&[]), [own("sim cubic", 0), own("kernel:reno", 0)]);
+    fn the_kernel_runs_cases_that_differ_in_the_control_only_once() {
+        let entry = |l: &str, case| (l.to_owned(), case);
+        assert_eq!(labels(&[]), [entry("sim cubic", 0), entry("kernel:reno", 0)]);
         assert_eq!(
             labels(&["flows.own.cc=sack,peach"]),
-            [own("sim sack", 0), own("sim peach", 1), own("kernel:reno", 0)]
+            [entry("sim sack", 0), entry("sim peach", 1), entry("kernel:reno", 0)]
         );
         let both = labels(&["flows.own.cc=sack,peach", "links.sat.error.p=0,1e-2"]);
         let kernel: Vec<_> = both.iter().filter(|(l, _)| l.starts_with("kernel")).collect();

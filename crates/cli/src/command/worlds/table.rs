@@ -12,10 +12,10 @@ use skyhaul_study::format;
 use skyhaul_study::stats::{self, Estimate};
 use std::fmt::Write as _;
 
-/// The runs of one entry, and the results of one flow group in each.
+/// A row of the table: the runs of one entry, and the results of one flow group in each run.
 struct EntryRuns<'a> {
     entry: &'a Entry,
-    /// Number of the entry.
+    /// Number of the entry, from 0.
     number: usize,
     runs: Vec<&'a RunMeasures>,
     groups: Vec<&'a Group>,
@@ -70,8 +70,7 @@ fn difference(values: &[f64], first: &[f64]) -> Estimate {
 
 /// Prints the results, and writes the page if requested.
 pub(super) fn show(args: &CompareArgs, ran: &Ran) -> Result<(), Stop> {
-    let parts = parts(ran);
-    let table = table(&parts);
+    let table = table(&rows(ran));
     let doubts: Vec<String> = (0..).zip(&ran.entries).filter_map(|(e, entry)| doubt(ran, e, entry)).collect();
     if let Some(folder) = &args.out {
         figures::write(args, folder, ran, &table, &doubts)?;
@@ -114,29 +113,29 @@ fn doubt(ran: &Ran, number: usize, entry: &Entry) -> Option<String> {
 }
 
 /// The rows of the table: one for each flow group in each world.
-fn parts(ran: &Ran) -> Vec<EntryRuns<'_>> {
-    let mut parts = Vec::new();
+fn rows(ran: &Ran) -> Vec<EntryRuns<'_>> {
+    let mut rows = Vec::new();
     for (number, entry) in ran.entries.iter().enumerate() {
         let runs: Vec<&RunMeasures> = ran.of(number).collect();
         let groups = runs.first().map_or(0, |d| d.groups.len());
         for group in 0..groups {
             let groups = runs.iter().filter_map(|d| d.groups.get(group)).collect();
-            parts.push(EntryRuns { entry, number, runs: runs.clone(), groups });
+            rows.push(EntryRuns { entry, number, runs: runs.clone(), groups });
         }
     }
-    parts
+    rows
 }
 
 /// The table with its headers. Columns without values are left out.
-fn table(parts: &[EntryRuns<'_>]) -> Vec<Vec<String>> {
+fn table(rows: &[EntryRuns<'_>]) -> Vec<Vec<String>> {
     let name = |p: &EntryRuns<'_>| p.groups.first().map_or("", |g| g.name.as_str()).to_owned();
     let first = |p: &EntryRuns<'_>| {
-        let same = parts.iter().find(|f| f.number == 0 && name(f) == name(p));
+        let same = rows.iter().find(|f| f.number == 0 && name(f) == name(p));
         same.map_or_else(Vec::new, EntryRuns::goodputs)
     };
-    let several = parts.iter().any(|p| name(p) != name(&parts[0]));
-    let pages = parts.iter().any(|p| p.groups.iter().any(|g| !g.pages.is_empty() || g.transfers > 0));
-    let datagrams = parts.iter().any(|p| p.groups.iter().any(|g| g.datagrams.is_some()));
+    let several = rows.iter().any(|p| name(p) != name(&rows[0]));
+    let pages = rows.iter().any(|p| p.groups.iter().any(|g| !g.pages.is_empty() || g.transfers > 0));
+    let datagrams = rows.iter().any(|p| p.groups.iter().any(|g| g.datagrams.is_some()));
     let mut columns: Vec<Column<'_>> = vec![("world", Box::new(|p| p.entry.label.clone()))];
     if several {
         columns.push(("flows", Box::new(name)));
@@ -178,11 +177,11 @@ fn table(parts: &[EntryRuns<'_>]) -> Vec<Vec<String>> {
         columns.push(("one-way delay, ms", Box::new(|p| number(p.datagrams(|d| d.delay() * 1e3)))));
         columns.push(("jitter, ms", Box::new(|p| number(p.datagrams(|d| d.jitter() * 1e3)))));
     }
-    if parts.iter().any(|p| p.groups.iter().any(|g| !g.rates.is_empty())) {
+    if rows.iter().any(|p| p.groups.iter().any(|g| !g.rates.is_empty())) {
         columns.push(("loss event rate", Box::new(|p| number(p.rates(|r| r.loss)))));
         columns.push(("reports", Box::new(|p| number(p.rates(|r| Some(r.reports as f64))))));
     }
-    if parts.iter().any(|p| p.groups.iter().any(|g| !g.films.is_empty())) {
+    if rows.iter().any(|p| p.groups.iter().any(|g| !g.films.is_empty())) {
         let percent = |share: Option<Share>| share.and_then(Share::value).map(|s| 100.0 * s);
         columns.push(("packets delayed, %", Box::new(move |p| number(p.films(|v| percent(v.delayed))))));
         columns
@@ -200,9 +199,9 @@ fn table(parts: &[EntryRuns<'_>]) -> Vec<Vec<String>> {
             (_, false) => "not trusted".into(),
         }),
     ));
-    let heads = columns.iter().map(|(head, _)| (*head).to_owned()).collect();
-    let rows = parts.iter().map(|p| columns.iter().map(|(_, cell)| cell(p)).collect());
-    std::iter::once(heads).chain(rows).collect()
+    let header = columns.iter().map(|(head, _)| (*head).to_owned()).collect();
+    let cells = rows.iter().map(|p| columns.iter().map(|(_, cell)| cell(p)).collect());
+    std::iter::once(header).chain(cells).collect()
 }
 
 /// Frames of all types that were complete in time.
