@@ -59,6 +59,7 @@ mod gateway;
 pub mod leftover;
 pub mod log;
 mod members;
+pub mod metrics;
 mod near;
 mod network;
 mod nft;
