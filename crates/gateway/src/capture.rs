@@ -28,10 +28,10 @@ use std::sync::mpsc::RecvTimeoutError;
 
 /// Maximum number of packets and events that wait for the reader; what does not fit is dropped and counted.
 pub(crate) const QUEUE: usize = 4096;
-/// How often the end of the capture is looked for when nothing arrives.
-const LOOK: std::time::Duration = std::time::Duration::from_millis(100);
+/// Interval between checks for the end of the capture while nothing arrives.
+const CHECK: std::time::Duration = std::time::Duration::from_millis(100);
 /// How long a capture of one connection goes on after the connection has ended: the acknowledgement of the last FIN may follow.
-const AFTER: Duration = Duration::from_secs(1);
+const AFTER_END: Duration = Duration::from_secs(1);
 
 /// What to capture, and how much of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -90,7 +90,7 @@ impl std::str::FromStr for EndText {
 }
 
 impl Request {
-    /// The filter for its client and server.
+    /// The filter for clients and servers.
     #[must_use]
     pub fn filter(&self) -> Filter {
         Filter { client: self.client.filter(), server: self.server.filter() }
@@ -122,10 +122,10 @@ pub struct Summary {
 const PCAP: u8 = 1;
 const QLOG: u8 = 2;
 const DONE: u8 = 3;
-/// Maximum length of a chunk, bytes, without its kind and length.
+/// Maximum number of bytes in a chunk, without its kind and length.
 const LONGEST: usize = 1 << 20;
 
-/// Writes bytes to the control socket in chunks of one kind: the kind, the length (four bytes, big-endian), the bytes.
+/// Writes bytes to the control socket in chunks. A chunk is its kind, its length (four bytes, big-endian) and its bytes.
 struct ChunkWriter {
     to: UnixStream,
     kind: u8,
@@ -146,7 +146,7 @@ impl Write for ChunkWriter {
     }
 }
 
-/// One of the files: its bytes are counted.
+/// One of the two files; its bytes are added to a count for both.
 struct Output<'a> {
     to: BufWriter<ChunkWriter>,
     bytes: &'a Cell<u64>,
@@ -183,12 +183,16 @@ pub(crate) struct Running {
 impl Running {
     /// Streams until a limit is reached, the reader closes its side of the connection, or the gateway ends.
     pub(crate) fn stream(self, to: &UnixStream) {
+        let attached = Cell::new(true);
         // An error means that the reader has gone: there is nobody to tell.
-        let _ = self.write(to);
-        self.socket.detach();
+        let _ = self.write(to, &attached);
+        // Only this capture's own tap: by now that of another capture may be attached.
+        if attached.get() {
+            self.socket.detach();
+        }
     }
 
-    fn write(&self, to: &UnixStream) -> io::Result<()> {
+    fn write(&self, to: &UnixStream, attached: &Cell<bool>) -> io::Result<()> {
         let (zero, epoch) = (Clock::now(), Clock::wall_nanos());
         let wall = |at: Instant| epoch.saturating_add((at.max(zero) - zero).as_nanos());
         let bytes = Cell::new(0);
@@ -215,7 +219,7 @@ impl Running {
             if let Tapped::Event { at, flow, what: Traced::Ended(_) } = &tapped
                 && self.request.flow == Some(*flow)
             {
-                over.set(*at + AFTER);
+                over.set(*at + AFTER_END);
             }
             match tapped {
                 Tapped::Packet { at, bytes: packet, total, .. } if self.request.pcap => {
@@ -246,12 +250,12 @@ impl Running {
             if closed(to) {
                 break "stopped";
             }
-            let patience =
-                ends.map_or(LOOK, |at| LOOK.min(std::time::Duration::from_nanos((at - now).as_nanos())));
-            match self.reader.from.recv_timeout(patience) {
+            let wait =
+                ends.map_or(CHECK, |at| CHECK.min(std::time::Duration::from_nanos((at - now).as_nanos())));
+            match self.reader.from.recv_timeout(wait) {
                 Ok(first) => {
                     take(&mut done, first)?;
-                    // Many at a time, so that the end is looked for now and then.
+                    // A limited number, so that the end is checked for under load, too.
                     for tapped in self.reader.from.try_iter().take(256) {
                         if full(&done) {
                             break;
@@ -265,6 +269,7 @@ impl Running {
         }
         .into();
         self.socket.detach();
+        attached.set(false);
         while !full(&done) {
             let Ok(tapped) = self.reader.from.try_recv() else { break };
             take(&mut done, tapped)?;
@@ -303,7 +308,7 @@ pub fn run(
 ) -> Result<Summary, GatewayError> {
     let mut from = control::begin(folder, name, &request.command())?;
     let fail = || GatewayError::os(format!("read the capture of the gateway {name:?}"));
-    from.set_read_timeout(Some(LOOK)).map_err(fail())?;
+    from.set_read_timeout(Some(CHECK)).map_err(fail())?;
     let (mut stopped, mut silent) = (false, std::time::Duration::ZERO);
     // The stop is passed on to the gateway, which then sends the rest.
     let mut read = |from: &mut UnixStream, into: &mut [u8]| -> io::Result<()> {
@@ -320,7 +325,7 @@ pub fn run(
                     silent = std::time::Duration::ZERO;
                 }
                 Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                    silent += LOOK;
+                    silent += CHECK;
                     // A gateway answers a stop at once.
                     if stopped && silent > control::PATIENCE {
                         return Err(e);
@@ -397,6 +402,38 @@ mod tests {
             let e = text.parse::<EndText>().unwrap_err();
             assert!(e.contains("is no end: write"), "{e}");
         }
+    }
+
+    #[test]
+    fn a_capture_that_still_writes_does_not_end_the_next_one() {
+        let socket = Arc::new(Socket::default());
+        let tap = || skyhaul_net::tap::Tap::new(Filter::default(), false, 1);
+        let (first, reader) = tap();
+        socket.attach(first);
+        let request = Request { pcap: true, seconds: Some(0.0), ..Request::default() };
+        let names = ("near".to_owned(), "sky-near".to_owned());
+        let running = Running {
+            request,
+            reader,
+            socket: socket.clone(),
+            gateway: names.0,
+            interface: names.1,
+            flow: None,
+        };
+        // The program that asked for it reads nothing yet: the capture waits, with its tap detached.
+        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        while ours.write(&[0; 1024]).is_ok() {}
+        ours.set_nonblocking(false).unwrap();
+        let writes = std::thread::spawn(move || running.stream(&ours));
+        while socket.is_taken() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let (second, _reader) = tap();
+        socket.attach(second);
+        theirs.read_to_end(&mut Vec::new()).unwrap();
+        writes.join().unwrap();
+        assert!(socket.is_taken());
     }
 
     #[test]

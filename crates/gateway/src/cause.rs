@@ -9,7 +9,7 @@ use skyhaul_net::host::Failure;
 pub(crate) enum Cause {
     /// Both directions were closed in order.
     Finished,
-    /// The end on the terrestrial side reset it, or no longer answers.
+    /// The host on the terrestrial side reset it, or no longer answers.
     HostsAborted,
     /// The server on the terrestrial side refused it, or did not answer.
     HostsRefused,
@@ -46,9 +46,10 @@ impl Cause {
     pub(crate) fn is_fault(self) -> bool {
         !matches!(self, Self::Finished | Self::HostsAborted | Self::LinkReset | Self::Withdrawn)
     }
-    /// The cause of a leg over the link that failed; without a failure, the other leg did.
-    pub(crate) fn of(far: Option<Failure>, opened: bool, from_link: bool) -> Self {
-        match far {
+    /// The cause of an aborted connection. `failure` is that of the leg over the link; without one, the terrestrial leg failed. `opened`: the
+    /// leg over the link was established. `from_link`: the client is behind the link.
+    pub(crate) fn of(failure: Option<Failure>, opened: bool, from_link: bool) -> Self {
+        match failure {
             Some(Failure::Refused) => Self::LinkRefused,
             Some(Failure::Reset) => Self::LinkReset,
             Some(Failure::TimedOut) => Self::LinkTimedOut,

@@ -1,11 +1,11 @@
 //! Checks of the system for anything that would keep a gateway from working, with remedies.
 //!
 //! ```text
-//! routes    whether packets take the way through the two interfaces, and pass the source check
-//! firewall  chains of others that drop forwarded packets
-//! evaded    rules of others for forwarded packets, which split connections do not meet
-//! watch     counts SYNs and their answers where they arrive
-//! prove     a probe connection over the link
+//! routes         whether packets take the way through the two interfaces, and pass the source check
+//! firewall       chains of other programs that drop packets by default
+//! evaded         rules of other programs for forwarded packets, which split connections do not meet
+//! counter_table  counts of SYNs and their answers where they arrive
+//! prove          a probe connection over the link
 //! ```
 
 mod counter_table;
@@ -29,24 +29,23 @@ use skyhaul_net::ipv6;
 use std::path::Path;
 use std::process::Command;
 
-/// How a check has ended.
+/// The outcome of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Passed.
     Good,
-    /// Passed, but it may be the reason if something does not work.
+    /// Passed, but what was found may be the reason if something does not work.
     Doubtful,
-    /// It keeps the gateway from working.
+    /// What was found keeps the gateway from working.
     Bad,
 }
 
-/// The result of one check. In JSON, its outcome is the two truth values `ok` and `doubt`, of which the second is left out if it is
-/// false.
+/// The result of one check. In JSON, the outcome is the two truth values `ok` and `doubt`; `doubt` is left out if it is false.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// What was checked.
     pub what: String,
-    /// How it has ended.
+    /// The outcome.
     pub outcome: Outcome,
     /// What was found, and the remedy.
     pub message: String,
@@ -73,12 +72,13 @@ impl Serialize for Finding {
     }
 }
 
+/// A check that passed if `ok`, and found something bad otherwise.
 fn finding(what: impl Into<String>, ok: bool, message: impl Into<String>) -> Finding {
     let outcome = if ok { Outcome::Good } else { Outcome::Bad };
     Finding { what: what.into(), outcome, message: message.into() }
 }
 
-/// A check that passed, but may be the reason if something does not work.
+/// A check that passed with [`Outcome::Doubtful`].
 fn doubt(what: impl Into<String>, message: impl Into<String>) -> Finding {
     Finding { what: what.into(), outcome: Outcome::Doubtful, message: message.into() }
 }
@@ -87,8 +87,8 @@ fn sysctl(key: &str) -> Option<String> {
     std::fs::read_to_string(format!("/proc/sys/{key}")).ok().map(|v| v.trim().to_owned())
 }
 
-/// Checks everything that a gateway with this configuration needs, and the gateway of this name that runs, if `folder` has its lock. The
-/// only change is a temporary nftables table.
+/// Checks everything that a gateway with this configuration needs, and the gateway of this name, if `folder` has a lock that shows that it
+/// runs. The only changes are a temporary nftables table and the soft limit of open descriptors.
 #[must_use]
 pub fn examine(config: &Config, folder: &Path) -> Vec<Finding> {
     let mut all = vec![nft(), tun()];
@@ -178,7 +178,7 @@ fn open_files(config: &Config) -> Finding {
     }
 }
 
-/// Whether a gateway that runs knows that connections of hosts reach it.
+/// Whether the running gateway knows that connections of hosts reach it.
 fn proof_of(proof: &ProofStatus) -> Finding {
     let what = "the gateway that runs";
     let cause = proof.cause.clone().unwrap_or_default();
@@ -200,7 +200,7 @@ fn proof_of(proof: &ProofStatus) -> Finding {
 fn rules_of(config: &Config, status: Option<Option<&Status>>) -> Finding {
     let table = rules::table(config);
     let what = format!("table {table}");
-    let there = running(&table);
+    let there = crate::nft::listing(&table).is_ok_and(|listing| listing.is_some());
     let Some(status) = status else {
         let name = &config.name;
         return if there {
@@ -252,7 +252,7 @@ fn observation(config: &Config) -> Option<Finding> {
     })
 }
 
-/// What is done about low priority on the link.
+/// Whether the path is tested for low priority, if the congestion control or the file asks for the test; `None` if neither does.
 fn priority(config: &Config) -> Option<Finding> {
     let low = crate::config::low_priority(&config.endpoint);
     let (name, port) = (config.endpoint.cc.name(), config.priority_test.port);
@@ -300,12 +300,7 @@ fn tun() -> Finding {
     }
 }
 
-fn running(table: &str) -> bool {
-    let asked = Command::new("nft").args(["list", "table", "inet", table]).output();
-    asked.is_ok_and(|done| done.status.success())
-}
-
-/// The kinds of rules that the kernel must support, tried in a dormant table that is deleted at once.
+/// Whether the kernel supports each kind of rule, which is tried in a dormant table that is deleted at once.
 fn rule_kinds(config: &Config) -> Vec<Finding> {
     let table = format!("skyhaul_try_{}", std::process::id());
     let mut kinds = vec![("fib (module nft_fib_inet)", "filter", "fib daddr type local accept")];

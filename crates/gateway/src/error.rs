@@ -66,10 +66,10 @@ pub enum GatewayError {
     /// No gateway of that name runs.
     #[error("no gateway called {0:?} runs: `skyhaul gateway run FILE` starts one")]
     NotRunning(String),
-    /// A running gateway refuses a request.
+    /// A running gateway refuses a request; the text is its answer.
     #[error("{0}")]
     Refuses(String),
-    /// The gateway ended the stream of a capture too early.
+    /// The stream of a capture ended before its end was announced.
     #[error("the gateway {0:?} has ended or gave up during the capture: the files hold what had come")]
     CaptureCut(String),
     /// A forwarded port leads back to this machine.
@@ -117,12 +117,12 @@ pub enum GatewayError {
 }
 
 impl GatewayError {
-    /// An error of the operating system, from what the gateway was about to do.
+    /// Makes an error of the operating system, where `what` is the operation that failed.
     pub(crate) fn os(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::Os { what, source }
     }
-    /// A thread has panicked: the whole gateway ends, so that its supervisor starts another.
+    /// The error when a thread has panicked: the whole gateway ends, so that its supervisor starts another one.
     pub(crate) fn panicked() -> Self {
         Self::os("run")(io::Error::other("a thread of the gateway has panicked: standard error says where"))
     }

@@ -1,4 +1,4 @@
-//! The satellite side: a connection of our own host, as an end of a relay.
+//! The satellite side: a connection of the gateway's own host, as an end of a relay.
 
 use crate::near::CHUNK;
 use skyhaul_base::Instant;
@@ -6,12 +6,12 @@ use skyhaul_net::host::{ConnId, Host};
 use skyhaul_relay::{Bytes, End};
 use std::cell::RefCell;
 
-/// A connection of our own host.
+/// A connection of the gateway's own host.
 pub(crate) struct Side<'a> {
     pub(crate) host: &'a mut Host,
     pub(crate) id: ConnId,
     pub(crate) now: Instant,
-    /// Memory for bytes that are only passing through.
+    /// Memory for bytes on their way between the connection and the relay's buffer, shared by all flows of a thread.
     pub(crate) spare: &'a RefCell<Vec<u8>>,
 }
 

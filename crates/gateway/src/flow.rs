@@ -38,14 +38,14 @@ pub(crate) enum LinkLeg {
     Unopened(SocketAddr),
     /// A client behind the link has sent a SYN. It waits for admission or for its peer's acknowledgement: there is no connection yet.
     Requested(ConnId),
-    /// There is a connection, which was not established when the flow was last processed.
+    /// There is a connection. It was not established when the flow was last processed.
     Opening(ConnId),
-    /// It was established; from then on a gateway at its other end counts the flow.
+    /// The connection was established. From then on, [`crate::peer::Peers`] counts the flow for the gateway at its other end, if there is one.
     Established(ConnId),
 }
 
 impl LinkLeg {
-    /// The identity of the connection, which it has as soon as there is a SYN.
+    /// The identity of the connection, which exists from the SYN on.
     pub(crate) fn id(self) -> Option<ConnId> {
         match self {
             Self::Unopened(_) => None,
@@ -77,15 +77,19 @@ pub(crate) struct Flow {
     /// When data was last moved from one leg to the other.
     last_moved: Instant,
     /// The flow is in the gateway's list of flows to process.
-    pub(crate) listed: bool,
+    pub(crate) scheduled: bool,
 }
 
-/// Byte counts of a flow: those that left the relay to either side, those that wait in it, and those lost by an abort.
+/// Byte counts of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ByteCounts {
+    /// Bytes that left the relay to the link.
     pub(crate) to_link: u64,
+    /// Bytes that left the relay to the hosts.
     pub(crate) to_hosts: u64,
+    /// Bytes that wait in the relay.
     pub(crate) waiting: u64,
+    /// Bytes that were waiting in the relay when a leg failed.
     pub(crate) lost: u64,
 }
 
@@ -110,15 +114,15 @@ impl Flow {
             relay,
             began: now,
             last_moved: now,
-            listed: false,
+            scheduled: false,
         }
     }
 
-    /// Whether the flow waits for the client's first bytes, and these may have arrived.
+    /// Whether the flow waits for the client's first bytes, and they may have arrived.
     pub(crate) fn may_open(&self) -> bool {
         matches!(self.link, LinkLeg::Unopened(_)) && self.near.is_readable()
     }
-    /// The address of its end behind the link.
+    /// The address of the end behind the link.
     pub(crate) fn behind(&self) -> IpAddr {
         match self.from {
             Initiator::Hosts => self.server.ip(),
@@ -133,7 +137,7 @@ impl Flow {
             lost: self.relay.lost(),
         }
     }
-    /// Whether no byte has moved for `stuck` with data in the relay, or for `idle` without.
+    /// Whether nothing has moved for `stuck` with data in the relay, or for `idle` without data in it.
     pub(crate) fn is_stuck(&self, now: Instant, stuck: Duration, idle: Duration) -> bool {
         let most = if self.relay.held() > 0 { stuck } else { idle };
         now >= self.last_moved + most
@@ -157,7 +161,7 @@ impl Flow {
         if self.relay.is_over() { State::Finished } else { State::Open }
     }
 
-    /// Closes both legs. If `in_order`, written data is still delivered; otherwise both legs are reset.
+    /// Closes both legs. If `in_order`, data that was written is still delivered; otherwise both legs are reset.
     pub(crate) fn close(self, now: Instant, host: &mut Host, in_order: bool) {
         if in_order {
             self.near.close();

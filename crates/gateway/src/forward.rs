@@ -1,19 +1,20 @@
 //! Port forwarding: connections over the link of a machine through which no traffic is routed.
 //!
 //! ```text
-//! program ─▶ listen ══ relay ══ our host ─▶ TUN ─▶ the kernel translates its address ══ satellite ══▶ to
-//! program ◀─ to     ══ relay ══ our host ◀─ TUN ◀─ port of the satellite interface   ◀══ satellite ══ anybody
+//! [[forward]]: program ─▶ listen ══ relay ══ our host ─▶ TUN ─▶ the kernel translates its address ══ satellite ══▶ to
+//! [[publish]]: program ◀─ to     ══ relay ══ our host ◀─ TUN ◀─ port of the satellite interface   ◀══ satellite ══ anybody
 //! ```
-//! Our host has an address that only this machine knows. Packets of a connection to or from it belong to nobody else, so
-//! they need neither TPROXY nor routing by marks.
+//! Our host is the gateway's TCP endpoint in user space. It has an address that only this machine knows. Packets of a connection to or
+//! from this address belong to nobody else, so they need neither TPROXY nor routing by marks.
 
 use crate::error::GatewayError;
+use crate::network::own_addresses;
 use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 
-/// The address of our host: of the block for use within a machine (RFC 7335).
+/// The address of our host, in the block for addresses that are used within a machine (192.0.0.0/29, RFC 7335).
 pub const ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 5);
-/// The address of its interface, and the length of the shortest prefix that has both and a broadcast address of its own.
+/// The address of the TUN interface, and the length of the longest prefix that has both addresses and a broadcast address besides.
 pub(crate) const INTERFACE: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::new(192, 0, 0, 6)), 30);
 
 /// A port of this machine whose connections go over the link to one server.
@@ -39,6 +40,7 @@ pub struct Publish {
     pub to: SocketAddr,
 }
 
+/// The address and port of a listener or server on this side.
 fn here<'de, D: serde::Deserializer<'de>>(d: D) -> Result<SocketAddr, D::Error> {
     let text = String::deserialize(d)?;
     let found = text.parse().ok().filter(|a: &SocketAddr| a.port() != 0);
@@ -49,6 +51,7 @@ fn here<'de, D: serde::Deserializer<'de>>(d: D) -> Result<SocketAddr, D::Error> 
     })
 }
 
+/// The address and port of a server behind the link.
 fn server<'de, D: serde::Deserializer<'de>>(d: D) -> Result<SocketAddrV4, D::Error> {
     let text = String::deserialize(d)?;
     let found = text.parse().ok().filter(|a: &SocketAddrV4| a.port() != 0);
@@ -59,7 +62,7 @@ fn server<'de, D: serde::Deserializer<'de>>(d: D) -> Result<SocketAddrV4, D::Err
     })
 }
 
-/// The first contradiction among ports: the key, and what is wrong.
+/// The first contradiction among ports: the key of the file, and the message.
 pub(crate) fn contradiction(forward: &[Forward], publish: &[Publish]) -> Option<(String, String)> {
     for (n, f) in forward.iter().enumerate() {
         if forward.iter().take(n).any(|other| other.listen == f.listen) {
@@ -79,14 +82,13 @@ pub(crate) fn contradiction(forward: &[Forward], publish: &[Publish]) -> Option<
     None
 }
 
-/// Refuses to forward to this machine: a connection would come back to the port that it came from.
+/// Refuses to forward to this machine: a connection would never leave for the link.
 ///
 /// # Errors
-/// If it is told to.
+/// If a port is to be forwarded to an address of this machine, or its addresses cannot be listed.
 pub(crate) fn refuse_loops(forward: &[Forward]) -> Result<(), GatewayError> {
-    let own = nix::ifaddrs::getifaddrs().map_err(|e| GatewayError::os("list addresses")(e.into()))?;
-    let own: Vec<Ipv4Addr> = own.filter_map(|a| a.address?.as_sockaddr_in().map(|s| s.ip())).collect();
-    match forward.iter().find(|f| f.to.ip().is_loopback() || own.contains(f.to.ip())) {
+    let own = own_addresses().map_err(GatewayError::os("list addresses"))?;
+    match forward.iter().find(|f| f.to.ip().is_loopback() || own.contains(&IpAddr::V4(*f.to.ip()))) {
         Some(f) => Err(GatewayError::Loop(f.to)),
         None => Ok(()),
     }

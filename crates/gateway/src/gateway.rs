@@ -1,5 +1,5 @@
-//! All connections of a gateway. [`Gateway`] is an application on the gateway's own host: the TCP endpoint in user space that carries the
-//! connections over the link. "Hosts" are the machines on the terrestrial side.
+//! All connections of a gateway. [`Gateway`] is an application on the gateway's own host, the TCP endpoint in user space that carries the
+//! connections over the link. "Hosts" in the plural are the machines on the terrestrial side.
 
 mod contain;
 mod observe;
@@ -44,22 +44,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Receiver;
 use threads::{Task, ThreadGroup};
 
-/// The number under which all listeners are registered; flows have the numbers after it.
+/// The number under which all listeners are registered for readiness events.
 const LISTENERS: u64 = 0;
+/// The number under which the first flow is registered; the others follow.
 const FLOWS: u64 = 1;
 /// Interval between checks for flows without progress.
 const SWEEP: Duration = Duration::from_secs(1);
-/// Interval between looks at the number of open connections of all threads, while the gateway stops.
-const LOOK: Duration = Duration::from_millis(50);
+/// Interval between checks whether connections of any thread are open, while the gateway stops.
+const STOP_CHECK: Duration = Duration::from_millis(50);
 /// Maximum number of flows in a status.
-const LIST: usize = 1000;
-
-/// Requests of the gateway to the program that runs it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AdmissionOrder {
-    /// Intercept new connections; otherwise they are to be forwarded.
-    pub admit: bool,
-}
+const MOST_LISTED: usize = 1000;
 
 /// A listening kernel socket.
 #[derive(Debug)]
@@ -83,28 +77,29 @@ pub struct Gateway {
     flows: Vec<Option<Box<Flow>>>,
     free: Vec<u32>,
     by_conn: BTreeMap<ConnId, u32>,
-    /// Flows that wait for the first bytes of their clients: until when, which, and when it began.
+    /// Flows that wait for the first bytes of their clients: when the wait ends, the number of the flow, and when the flow began.
     opening: VecDeque<(Instant, u32, Instant)>,
     policy: EndpointPolicy,
     /// The flow that is worked on, which is given up if the work panics.
     at_work: Option<u32>,
-    /// Panics that were reported in the log.
-    told_defects: u64,
+    /// Number of panics that were reported in the log.
+    reported_defects: u64,
     /// Flows to process in this turn.
-    listed: Vec<u32>,
+    scheduled: Vec<u32>,
+    /// Memory for events of `poll`.
     ready: Vec<Readiness>,
     /// Memory for bytes that are only passing through.
     spare: RefCell<Vec<u8>>,
     counts: Counts,
     prefixes: Prefixes,
     began: Instant,
+    /// When flows without progress were last looked for.
     swept: Instant,
-    /// The last turn.
-    looked: Instant,
+    last_turn: Instant,
     /// Number of other threads that have answered [`Self::all_run`], while an answer is awaited.
     signs: Option<Arc<AtomicUsize>>,
-    /// When listeners are tried again without an event: one may have more connections to accept.
-    again: Instant,
+    /// When the gateway accepts connections again without an event: a listener may have more of them.
+    accept_at: Instant,
     /// When the gateway ends at the latest, after a request to stop.
     ends_at: Option<Instant>,
     log: Option<Log>,
@@ -114,7 +109,7 @@ pub struct Gateway {
     probe: Option<Probe>,
     /// Observations of connections, if there are any.
     evidence: Option<evidence::Results>,
-    /// What has become of the nftables rules that lead packets to the gateway.
+    /// The history of the nftables rules that lead packets to the gateway.
     pub(crate) rules: Rules,
     /// Whether connections of hosts reach the gateway, if any are intercepted.
     pub(crate) proof: Option<Proof>,
@@ -123,10 +118,10 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// A gateway without connections, for each of its threads. The first one has the listeners.
+    /// The parts of a gateway without connections, one for each thread. The first one has the listeners.
     ///
     /// # Errors
-    /// If its listeners are refused.
+    /// If the system refuses a listener.
     pub fn all(now: Instant, config: &Config) -> Result<Vec<Self>, GatewayError> {
         let (threads, tasks) = ThreadGroup::new(config.limits.threads);
         let poll = Poll::new()?;
@@ -181,17 +176,17 @@ impl Gateway {
             opening: VecDeque::new(),
             policy: EndpointPolicy::new(config),
             at_work: None,
-            told_defects: 0,
-            listed: Vec::new(),
+            reported_defects: 0,
+            scheduled: Vec::new(),
             ready: Vec::new(),
             spare: RefCell::default(),
             counts: Counts::default(),
             prefixes: Prefixes::default(),
             began: now,
             swept: now,
-            looked: now,
+            last_turn: now,
             signs: None,
-            again: Instant::MAX,
+            accept_at: Instant::MAX,
             ends_at: None,
             log: None,
             kernel: Kernel::default(),
@@ -210,7 +205,7 @@ impl Gateway {
     /// If the system has no random numbers.
     pub fn hosts(config: &Config) -> Result<Vec<Host>, GatewayError> {
         let secret = Secret::draw().map_err(GatewayError::os("draw random numbers"))?;
-        // With an address of its own, the host takes what arrives for that address itself.
+        // With an address of its own, a host takes what arrives for that address itself.
         let own = config.forwards_ports().then_some(forward::ADDRESS.into());
         let mut host = HostConfig::new(own.into_iter().collect(), secret);
         host.transparent = true;
@@ -221,7 +216,7 @@ impl Gateway {
         host.mtu = config.satellite.mtu.into();
         host.search_mtu = config.satellite.searches_mtu();
         host.memory = config.limits.memory.0;
-        // A quarter more: rules that stop interception take effect only after `limits.flows` is reached.
+        // A quarter more: the rules that stop interception take effect a little after `limits.flows` is reached.
         host.most = config.limits.flows + config.limits.flows / 4;
         host.backlog = config.limits.flows.min(4096);
         (host.account, host.paths) = (Some(Arc::default()), Some(Arc::default()));
@@ -239,23 +234,23 @@ impl Gateway {
         Ok((0..of).map(part).collect())
     }
 
-    /// `exchange` passes packets that arrive at the queue of one thread to the thread that has their connection.
-    pub(crate) fn passes_on_with(&self, exchange: Arc<Exchange>) {
-        self.threads.passes_on_with(exchange);
+    /// Sets how packets that arrive at the queue of one thread pass to the thread that has their connection.
+    pub(crate) fn set_exchange(&self, exchange: Arc<Exchange>) {
+        self.threads.set_exchange(exchange);
     }
-    /// Other threads wake this one with `waker` when they have a task for it.
-    pub(crate) fn wake_with(&self, waker: Waker) {
-        self.threads.wakes(self.number, waker);
+    /// Sets how other threads wake this one when they have a task for it.
+    pub(crate) fn set_waker(&self, waker: Waker) {
+        self.threads.set_waker(self.number, waker);
     }
-    /// Whether all threads run. The first call asks the other threads; the answer is true as soon as each one has had a turn since
-    /// then, and the next call asks again. Threads that answer wake the first one, which alone may call this.
+    /// Whether all threads run. The first call asks the other threads. A later call is true once each of them has had a turn since then, and
+    /// the call after it asks again. Threads that answer wake the first one, which alone may call this.
     pub fn all_run(&mut self) -> bool {
         let threads = self.threads.clone();
         let signs = self.signs.get_or_insert_with(|| {
             let signs = Arc::new(AtomicUsize::new(0));
-            let theirs = signs.clone();
+            let count = signs.clone();
             threads.tell(self.number, move |_, gateway, _| {
-                theirs.fetch_add(1, Ordering::Relaxed);
+                count.fetch_add(1, Ordering::Relaxed);
                 gateway.threads.wake(0);
             });
             signs
@@ -308,10 +303,10 @@ impl Gateway {
     pub fn ports(&self) -> Ports {
         self.ports
     }
-    /// Whether the rules are to intercept new connections.
+    /// Whether the gateway takes new connections: it has room, and does not stop.
     #[must_use]
-    pub fn admission(&self) -> AdmissionOrder {
-        AdmissionOrder { admit: !self.is_full() && self.ends_at.is_none() }
+    pub fn admits(&self) -> bool {
+        !self.is_full() && self.ends_at.is_none()
     }
     /// The ends of all connections over the link, of all threads. Only the first thread may ask for them.
     pub(crate) fn ends(&self, host: &Host) -> Vec<Ends> {
@@ -328,7 +323,7 @@ impl Gateway {
         };
         self.flows.iter().flatten().filter_map(|f| ends(f)).collect()
     }
-    /// Connections that were refused because no descriptor was left.
+    /// The number of connections that were refused because no descriptor was left.
     pub(crate) fn turned_away(&self) -> u64 {
         self.threads.turned_away.load(Ordering::Relaxed)
     }
@@ -337,20 +332,20 @@ impl Gateway {
     pub fn status(&self, now: Instant, host: &Host, list: bool) -> Status {
         let mut status = self.part(now, host, list);
         for other in self.threads.ask(self.number, move |now, gateway, host| gateway.part(now, host, list)) {
-            status.add(other, LIST);
+            status.add(other, MOST_LISTED);
         }
         status.queues_full = self.threads.queues_full();
         status
     }
-    /// As [`Self::status`], of this thread alone.
+    /// The state and counters of this thread alone, as [`Self::status`] has them for all threads.
     pub(crate) fn part(&self, now: Instant, host: &Host, list: bool) -> Status {
-        let flows = self.flows.iter().flatten().take(if list { LIST } else { 0 });
+        let flows = self.flows.iter().flatten().take(if list { MOST_LISTED } else { 0 });
         Status {
             name: self.config.name.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             uptime: (now - self.began).as_secs_f64(),
-            admits: self.admission().admit
+            admits: self.admits()
                 && self.config.evidence.mode != evidence::Mode::Shadow
                 && !self.rules.are_lost()
                 && self.proof.as_ref().is_none_or(Proof::admits),
@@ -371,7 +366,7 @@ impl Gateway {
         }
     }
 
-    /// The counters of each open connection so far, with its address behind the link.
+    /// The counters of each open connection so far, with the address of its end behind the link.
     fn samples(&self, host: &Host) -> impl Iterator<Item = (IpAddr, Sample)> {
         self.flows.iter().flatten().map(|f| (f.behind(), Self::sample(f, host)))
     }
@@ -423,17 +418,17 @@ impl Gateway {
     fn flow(&mut self, number: u32) -> Option<&mut Flow> {
         self.flows.get_mut(number as usize)?.as_deref_mut()
     }
-    fn list(&mut self, number: u32) {
-        if let Some(flow) = self.flow(number).filter(|f| !f.listed) {
-            flow.listed = true;
-            self.listed.push(number);
+    fn schedule(&mut self, number: u32) {
+        if let Some(flow) = self.flow(number).filter(|f| !f.scheduled) {
+            flow.scheduled = true;
+            self.scheduled.push(number);
         }
     }
 
     fn handle_readiness(&mut self, now: Instant, host: &mut Host) {
         let mut ready = core::mem::take(&mut self.ready);
         let _ = self.poll.take(&mut ready);
-        let mut accepts = now >= self.again;
+        let mut accepts = now >= self.accept_at;
         for h in ready.drain(..) {
             let Some(number) = h.number.checked_sub(FLOWS) else {
                 accepts = true;
@@ -450,7 +445,7 @@ impl Gateway {
                 if requested && answered {
                     gateway.answered(now, host, number);
                 }
-                gateway.list(number);
+                gateway.schedule(number);
             });
         }
         self.ready = ready;
@@ -475,7 +470,7 @@ impl Gateway {
             self.trace(now, host, flow_number, id);
         }
         match number {
-            Some(number) => self.list(number),
+            Some(number) => self.schedule(number),
             None if self.probe.as_ref().is_some_and(|p| p.id == id) => {}
             // The terrestrial leg ended during the handshake over the link.
             None => {
@@ -496,7 +491,7 @@ impl Gateway {
                 |f: &&mut Flow| f.from == Initiator::Hosts && matches!(f.link, LinkLeg::Opening(_));
             if let Some(flow) = self.flow(number).filter(|f| unanswered(f)) {
                 flow.near.give_up();
-                self.list(number);
+                self.schedule(number);
             }
         }
     }
@@ -513,13 +508,13 @@ impl Gateway {
     }
 
     fn pump(&mut self, now: Instant, host: &mut Host) {
-        for number in core::mem::take(&mut self.listed) {
+        for number in core::mem::take(&mut self.scheduled) {
             self.contain(now, host, Some(number), |gateway, host| gateway.pump_flow(now, host, number));
         }
     }
     fn pump_flow(&mut self, now: Instant, host: &mut Host, number: u32) {
         let Some(flow) = self.flow(number) else { return };
-        flow.listed = false;
+        flow.scheduled = false;
         if flow.may_open() {
             self.open(now, host, number);
         }
@@ -553,7 +548,7 @@ impl Gateway {
         }
     }
 
-    /// Notes what the handshake of a connection has shown of data in SYNs.
+    /// Records what the handshake of a connection has shown about data in SYNs.
     fn note_early(peers: &mut Peers, counts: &mut Counts, now: Instant, gateway: NonZeroU32, far: &Conn) {
         let early = far.early();
         if let Some(cookie) = far.peer_cookie() {
@@ -601,7 +596,7 @@ impl Gateway {
         };
         let window = far.snapshot().cwnd;
         let sent = flow.passed().to_link as f64 / f64::from(far.segment_size().max(1));
-        // Limited by the data sent: a window that was never filled proves nothing.
+        // At most half of the data sent: a window that was never filled proves nothing.
         peers.learn(now, gateway, window.min(sent / 2.0));
     }
 
@@ -632,12 +627,12 @@ impl Gateway {
 
 impl App for Gateway {
     fn turn(&mut self, now: Instant, host: &mut Host) -> AppStatus {
-        self.looked = now;
+        self.last_turn = now;
         while let Ok(task) = self.tasks.try_recv() {
             self.contain(now, host, None, |gateway, host| task(now, gateway, host));
         }
         self.handle_readiness(now, host);
-        // First, since the same addresses and ports may be requested again.
+        // Before new requests, since the same addresses and ports may be requested again.
         self.withdrawn(now, host);
         while let Some(asked) = host.next_asked() {
             self.contain(now, host, None, |gateway, host| gateway.open_to_host(now, host, asked));
@@ -649,8 +644,8 @@ impl App for Gateway {
         self.open_late(now, host);
         self.pump(now, host);
         self.sweep(now, host);
-        self.tell_defects(host);
-        // Once full, it takes new connections again when a tenth of the room is free.
+        self.report_defects(host);
+        // A gateway that was full takes new connections again when a tenth of the room is free.
         let most = self.config.limits.flows;
         let open = self.threads.flows.load(Ordering::Relaxed);
         let full = open >= if self.is_full() { most - most / 10 } else { most };
@@ -675,18 +670,21 @@ impl App for Gateway {
     }
     fn next_timeout(&self) -> Instant {
         let sweep = if self.len() > 0 { self.swept + SWEEP } else { Instant::MAX };
-        let listed = if self.listed.is_empty() { Instant::MAX } else { Instant::ZERO };
+        let scheduled = if self.scheduled.is_empty() { Instant::MAX } else { Instant::ZERO };
         let probe = self.probe.as_ref().map_or(Instant::MAX, Probe::ends);
         let opening = self.opening.front().map_or(Instant::MAX, |(until, ..)| *until);
-        let others =
-            if self.ends_at.is_some() && self.threads.size() > 1 { self.looked + LOOK } else { Instant::MAX };
+        let others = if self.ends_at.is_some() && self.threads.size() > 1 {
+            self.last_turn + STOP_CHECK
+        } else {
+            Instant::MAX
+        };
         self.ends_at
             .unwrap_or(Instant::MAX)
             .min(others)
             .min(probe)
             .min(sweep)
-            .min(self.again)
-            .min(listed)
+            .min(self.accept_at)
+            .min(scheduled)
             .min(opening)
     }
     fn stop(&mut self, now: Instant, host: &mut Host) {

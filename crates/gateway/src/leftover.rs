@@ -3,6 +3,7 @@
 use crate::control;
 use crate::error::GatewayError;
 use crate::place;
+use crate::rules;
 use crate::saved_settings::{self, SavedSettings};
 use crate::system::{self, Lock};
 use std::path::Path;
@@ -14,15 +15,15 @@ pub enum CleanupResult {
     All,
     /// There was nothing.
     Nothing,
-    /// It was kept, because the gateway's file says `on-failure = "block"`.
+    /// Everything was kept, because the gateway's file says `on-failure = "block"`.
     Kept,
 }
 
-/// Removes what a gateway that was killed has left behind in this namespace, and restores what it had changed. `keep_block`:
+/// Removes what a gateway that was killed has left behind in this namespace, and restores what it had changed. With `keep_block`,
 /// what a gateway with `on-failure = "block"` has left behind stays.
 ///
 /// # Errors
-/// If a gateway runs here, or the privileges are missing.
+/// If a gateway with this folder runs, or the privileges are missing.
 pub fn clean(folder: &Path, name: &str, keep_block: bool) -> Result<CleanupResult, GatewayError> {
     let _lock = Lock::take(folder, name)?;
     control::forget(folder, name);
@@ -31,10 +32,10 @@ pub fn clean(folder: &Path, name: &str, keep_block: bool) -> Result<CleanupResul
         return Ok(CleanupResult::Kept);
     }
     let before = record.map(|r| r.before);
-    let table = format!("skyhaul_{}", name.replace('-', "_"));
+    let table = rules::table_of(name);
     // Fails without privileges, before anything is removed.
-    let there = system::has_table(&table)?;
-    if before.is_none() && !there {
+    let has_table = system::has_table(&table)?;
+    if before.is_none() && !has_table {
         return Ok(CleanupResult::Nothing);
     }
     // Routes, rules and settings are the same for gateways of all names.

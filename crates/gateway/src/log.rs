@@ -98,12 +98,13 @@ enum Open {
 enum Message {
     Flow(Level, String),
     Event(Level, String),
-    Reopen(Outputs),
+    Switch(Outputs),
     Stop,
 }
 
+/// Where the lines of both logs go: open files, or standard error.
 #[derive(Debug, Default)]
-struct Outputs {
+pub(crate) struct Outputs {
     flows: Option<Open>,
     events: Option<Open>,
 }
@@ -117,7 +118,7 @@ pub struct Log {
     gateway: String,
 }
 
-/// Dropping it writes the lines that wait. Copies of the log write nothing afterwards.
+/// The thread that writes the lines of a log. Dropping it writes the lines that wait; copies of the log write nothing afterwards.
 #[derive(Debug)]
 pub struct Writer {
     log: Option<Log>,
@@ -150,17 +151,16 @@ impl Writer {
     pub fn log(&self) -> Log {
         self.log.clone().expect("is there until it is dropped")
     }
-    /// Opens all files again, by this configuration: those that are open may have been rotated.
+    /// Writes to other outputs, which were opened by this configuration, and returns the log for these outputs.
     ///
-    /// # Errors
-    /// If a file cannot be opened; everything stays as it was then.
-    pub fn reopen(&mut self, config: &LogConfig) -> Result<Log, GatewayError> {
-        let outputs = Outputs::open(config)?;
+    /// # Panics
+    /// Never: the log is there until the writer is dropped.
+    pub(crate) fn switch(&mut self, config: &LogConfig, outputs: Outputs) -> Log {
         let log = self.log.as_mut().expect("is there until it is dropped");
         log.config = config.clone();
         // Behind the lines that wait, which belong in the old files.
-        let _ = log.to.send(Message::Reopen(outputs));
-        Ok(log.clone())
+        let _ = log.to.send(Message::Switch(outputs));
+        log.clone()
     }
 }
 
@@ -215,7 +215,11 @@ impl Log {
 }
 
 impl Outputs {
-    fn open(config: &LogConfig) -> Result<Self, GatewayError> {
+    /// Opens the files of a configuration, even those that are open already: they may have been rotated.
+    ///
+    /// # Errors
+    /// If a file cannot be opened.
+    pub(crate) fn open(config: &LogConfig) -> Result<Self, GatewayError> {
         let mut all = Self::default();
         if let Some(target) = &config.flows {
             all.flows = Some(Open::new("log.flows", target)?);
@@ -252,7 +256,7 @@ fn write(from: &Receiver<Message>, mut outputs: Outputs, lost: &AtomicU64, journ
     let mut failed = false;
     for message in from {
         let (output, level, line) = match message {
-            Message::Reopen(new) => {
+            Message::Switch(new) => {
                 (outputs, failed) = (new, false);
                 continue;
             }
@@ -271,7 +275,7 @@ fn write(from: &Receiver<Message>, mut outputs: Outputs, lost: &AtomicU64, journ
             let priority = if journal { Level::Warning.priority() } else { "" };
             done = output.write(priority, &line.to_string());
         }
-        // One message until the files are opened again: a full disk would cause one for each connection.
+        // One message until the outputs are switched: a full disk would cause one for each connection.
         if let Err(e) = done
             && !std::mem::replace(&mut failed, true)
         {
@@ -308,13 +312,13 @@ mod tests {
         log.flow(Level::Info, json!({ "n": 1 }));
         std::fs::rename(&path, &old).expect("renames");
         log.event(Level::Warning, "overload", json!({ "n": 2 }));
-        let log = writer.reopen(&LogConfig { level: Level::Warning, ..config.clone() }).expect("opens");
+        let warnings = LogConfig { level: Level::Warning, ..config.clone() };
+        let log = writer.switch(&warnings, Outputs::open(&warnings).expect("opens"));
         log.flow(Level::Info, json!({ "n": 3 }));
         log.flow(Level::Warning, json!({ "n": 4 }));
         drop(log);
-        // A folder that is not there changes nothing.
         let lost = LogConfig { flows: Some(Target::File(folder.join("none/x"))), ..config };
-        let e = writer.reopen(&lost).expect_err("no such folder").to_string();
+        let e = Outputs::open(&lost).expect_err("no such folder").to_string();
         assert!(e.starts_with("cannot open ") && e.contains("as log.flows says"), "{e}");
         drop(writer);
         let numbers =

@@ -1,4 +1,4 @@
-//! The threads of a gateway other than the first, each with a part of the connections.
+//! The threads of a gateway other than its first, each with a part of the connections.
 
 use crate::error::GatewayError;
 use crate::gateway::Gateway;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-/// Notes that a thread has ended, for whatever reason, and wakes the first one.
+/// When dropped, at the end of a thread for whatever reason, notes the end and wakes the first thread.
 struct EndNotice(Arc<AtomicBool>, Waker);
 
 impl Drop for EndNotice {
@@ -20,28 +20,30 @@ impl Drop for EndNotice {
     }
 }
 
-/// The other threads. They end with it.
+/// The other threads; dropping this ends them.
 #[derive(Debug)]
 pub(crate) struct Members {
     threads: Vec<JoinHandle<(Result<(), NetError>, Status)>>,
+    /// Whether one of them has ended.
     ended: Arc<AtomicBool>,
-    end: Vec<Waker>,
+    wakers: Vec<Waker>,
+    /// Whether they are to end.
     over: Arc<AtomicBool>,
 }
 
 impl Members {
-    /// Starts a thread for each of them, in the calling thread's network namespace. `first` wakes the first thread of the gateway.
+    /// Starts a thread for each part, in the calling thread's network namespace. `first` wakes the first thread of the gateway.
     ///
     /// # Errors
     /// If the system has no room for a thread.
     pub(crate) fn start(parts: Vec<(Gateway, Driver)>, first: &Waker) -> Result<Self, GatewayError> {
         let flag = || Arc::new(AtomicBool::new(false));
-        let mut all = Self { threads: Vec::new(), ended: flag(), end: Vec::new(), over: flag() };
+        let mut all = Self { threads: Vec::new(), ended: flag(), wakers: Vec::new(), over: flag() };
         for (n, (mut gateway, mut driver)) in parts.into_iter().enumerate() {
-            all.end.push(driver.waker());
-            let (ending, over) = (EndNotice(all.ended.clone(), first.clone()), all.over.clone());
+            all.wakers.push(driver.waker());
+            let (notice, over) = (EndNotice(all.ended.clone(), first.clone()), all.over.clone());
             let work = move || {
-                let _ending = ending;
+                let _notice = notice;
                 let ran = driver.run(&mut gateway, |now, gateway, _| {
                     if over.load(Ordering::Acquire) {
                         gateway.end_at(now);
@@ -62,7 +64,7 @@ impl Members {
     /// Ends them, and returns their last state and the first failure.
     pub(crate) fn end(&mut self) -> (Vec<Status>, Option<GatewayError>) {
         self.over.store(true, Ordering::Release);
-        self.end.iter().for_each(Waker::wake);
+        self.wakers.iter().for_each(Waker::wake);
         let (mut last, mut failure) = (Vec::new(), None);
         for thread in self.threads.drain(..) {
             match thread.join() {

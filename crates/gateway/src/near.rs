@@ -20,13 +20,13 @@ const BACKLOG: i32 = 4096;
 /// Maximum bytes per read from a socket.
 pub(crate) const CHUNK: usize = 1 << 16;
 
-/// A non-blocking TCP socket that may be bound to any address (IP_TRANSPARENT), of the family of `address`.
+/// A non-blocking TCP socket of the family of `address` that may be bound to any address (IP_TRANSPARENT).
 fn socket(address: IpAddr) -> io::Result<Socket> {
     let domain = if address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
     let socket = Socket::new(domain, Type::STREAM.nonblocking().cloexec(), Some(Protocol::TCP))?;
     // The kernel has one flag for both address families.
     socket.set_ip_transparent_v4(true)?;
-    // Connections that a listener accepts inherit it.
+    // Connections that a listener accepts inherit the mark.
     socket.set_mark(SOCKET_MARK)?;
     socket.set_reuse_address(true)?;
     Ok(socket)
@@ -71,7 +71,7 @@ pub(crate) fn listen_at(at: SocketAddr) -> Result<TcpListener, GatewayError> {
 /// Idle time before the first keepalive to a terrestrial host.
 const KEEPALIVE: Duration = Duration::from_secs(60);
 
-/// Sets the options of a connection's socket, or those that the connections of a listener inherit.
+/// Sets the options of a connection's socket, or of a listener, whose connections inherit them.
 fn prepare(socket: &Socket) -> io::Result<()> {
     socket.set_tcp_nodelay(true)?;
     // An urgent byte stays where it is in the stream; only its mark is lost (RFC 6093 §3.1).
@@ -80,7 +80,7 @@ fn prepare(socket: &Socket) -> io::Result<()> {
     socket.set_linger(Some(Duration::ZERO))
 }
 
-/// Turns the keepalives of a kernel socket on, which find out whether a silent host still exists.
+/// Turns on the keepalives of a kernel socket, which find out whether a silent host still exists.
 fn enable_keepalive(socket: &Socket) -> io::Result<()> {
     let keepalive =
         TcpKeepalive::new().with_time(KEEPALIVE).with_interval(Duration::from_secs(10)).with_retries(3);
@@ -107,14 +107,14 @@ pub(crate) struct Near {
     v4: bool,
     /// Whether a read may succeed: true from a readiness event until a read would have blocked.
     readable: bool,
-    /// The same for a write.
+    /// Whether a write may succeed, in the same sense.
     writable: bool,
     phase: Phase,
     /// The kernel sends keepalives.
     kept_alive: bool,
-    /// The source of [`Self::state`], for the log.
+    /// The kernel's list of connections, where [`Self::state`] looks the socket up; `None`: nobody asks for the state.
     kernel: Option<Arc<Connections>>,
-    /// The last state that it gave.
+    /// The last state that the kernel had for the socket.
     state: Option<KernelConn>,
 }
 
@@ -189,7 +189,7 @@ impl Near {
         Ok(socket.into())
     }
 
-    /// Turns keepalives on, unless they are. Only connections that last need them: keepalives begin after a minute, and to
+    /// Turns keepalives on, unless they are on. Only connections that last need them: keepalives begin after a minute, and to
     /// turn them on takes four system calls.
     pub(crate) fn keep_alive(&mut self) {
         if !std::mem::replace(&mut self.kept_alive, true) {
@@ -201,7 +201,7 @@ impl Near {
         self.phase = Phase::Failed;
     }
     /// Marks the socket as not readable until the next readiness event.
-    pub(crate) fn awaits_data(&mut self) {
+    pub(crate) fn await_data(&mut self) {
         self.readable = false;
     }
     /// Whether data, the end of the stream or an error may be readable.
@@ -255,7 +255,7 @@ impl Near {
     }
 }
 
-/// Flag of send(2): the kernel keeps a partial segment until more follows, so that the FIN leaves with the last data.
+/// Flag of send(2) in linux/socket.h: the kernel keeps a partial segment until more follows, so that the FIN leaves with the last data.
 const MSG_MORE: i32 = 0x8000;
 
 /// A kernel socket as an end of a relay.
@@ -278,8 +278,7 @@ impl Side<'_> {
             n.unwrap_or(0)
         }) as u64
     }
-    /// The number of bytes that a read or write moved; `None` if it would have blocked or has failed. A failure is recorded
-    /// in `near`.
+    /// The number of bytes that a read or write moved; `None` if it would have blocked or has failed. After a failure, `near` is given up.
     fn moved(near: &mut Near, result: io::Result<usize>) -> Option<usize> {
         match result {
             Ok(n) => Some(n),
@@ -313,6 +312,7 @@ impl End<Bytes> for Side<'_> {
                     if near.phase == Phase::Open {
                         near.phase = Phase::PeerEnded;
                     }
+                    // For the log: the kernel forgets the socket with the last FIN.
                     near.state();
                 }
                 Some(_) => {}

@@ -1,9 +1,22 @@
-//! Networks in prefix notation.
+//! Networks in prefix notation, and the addresses of this machine.
 
 use serde::Deserialize;
-use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
+use std::{fmt, io};
+
+/// The addresses of this machine, in the calling thread's namespace.
+///
+/// # Errors
+/// If the kernel does not list them.
+pub(crate) fn own_addresses() -> io::Result<Vec<IpAddr>> {
+    let of = |a: nix::ifaddrs::InterfaceAddress| {
+        let address = a.address?;
+        let v4 = address.as_sockaddr_in().map(|s| s.ip().into());
+        v4.or_else(|| address.as_sockaddr_in6().map(|s| s.ip().into()))
+    };
+    Ok(nix::ifaddrs::getifaddrs()?.filter_map(of).collect())
+}
 
 /// A network in prefix notation: `10.0.0.0/8`, `fd00::/8`, `192.0.2.1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -48,7 +61,7 @@ impl fmt::Display for Network {
 }
 
 impl Network {
-    /// The network with a prefix of this length, at most that of the address, that contains an address.
+    /// The network with a prefix of this length that contains an address. The length is at most that of the address.
     #[must_use]
     pub fn around(address: IpAddr, prefix: u8) -> Self {
         let address = match address {
@@ -60,6 +73,10 @@ impl Network {
             }
         };
         Self { address, prefix }
+    }
+    /// Whether it contains another network, or is the same.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        self.prefix <= other.prefix && self.contains(other.address)
     }
     /// Whether it contains an address.
     #[must_use]

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 /// Applies commands with `nft`: all of them, or none.
 ///
 /// # Errors
-/// If `nft` is not installed, the privileges are missing, or it refuses a command.
+/// If `nft` is not installed, the privileges are missing, or `nft` refuses a command.
 pub(crate) fn nft(rules: &str) -> Result<(), GatewayError> {
     let spawned = Command::new("nft")
         .args(["-f", "-"])
@@ -28,27 +28,28 @@ pub(crate) fn nft(rules: &str) -> Result<(), GatewayError> {
     if done.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&done.stderr);
-    let mut lines = said.lines();
+    let message = String::from_utf8_lossy(&done.stderr);
+    let mut lines = message.lines();
     let why = lines.next().unwrap_or("it gives no reason").to_owned();
-    // The command that was refused. Only a new rule can lack a module: any other lacks what it is about.
+    // The second line is the command that was refused. Commands that create something may lack a module of the kernel; these lack the object
+    // that they name.
     let command = lines.next().unwrap_or_default().trim();
-    let about = ["flush ", "delete ", "list ", "add element "].iter().any(|w| command.starts_with(w));
+    let lacks_object = ["flush ", "delete ", "list ", "add element "].iter().any(|w| command.starts_with(w));
     if why.contains("Operation not permitted") {
         return Err(NetError::Privileges { what: "set rules of nftables".into() }.into());
     }
     // The answer to a kind of rule that the kernel does not know, or to a module that cannot be loaded.
-    if !about
+    if !lacks_object
         && ["Could not process rule: No such file", "Could not process rule: Operation not supported"]
             .iter()
             .any(|w| why.contains(w))
     {
         return Err(GatewayError::NoModule);
     }
-    Err(GatewayError::Nft(if about { format!("{why}: {command}") } else { why }))
+    Err(GatewayError::Nft(if lacks_object { format!("{why}: {command}") } else { why }))
 }
 
-/// What `nft` prints in JSON; `None` if it cannot be asked.
+/// What `nft` with these arguments prints in JSON; `None` if `nft` cannot be asked.
 pub(crate) fn json(question: &[&str]) -> Option<Value> {
     let done = Command::new("nft").arg("-j").args(question).output().ok()?;
     serde_json::from_slice(&done.stdout).ok()

@@ -8,8 +8,8 @@ use std::time::Duration;
 /// The directory of locks and control sockets.
 pub const FOLDER: &str = "/run/skyhaul";
 
-/// How often to look whether a gateway has ended.
-const LOOK: Duration = Duration::from_millis(20);
+/// Interval between checks whether a gateway has ended.
+const CHECK: Duration = Duration::from_millis(20);
 
 /// The directory for this network namespace: [`FOLDER`], or in a namespace other than that of process 1 a directory in it. So
 /// gateways of several namespaces may have the same name.
@@ -19,8 +19,8 @@ pub fn folder() -> PathBuf {
     folder_of(of("thread-self"), of("1"))
 }
 
-/// The same; `own` and `first` are namespaces as the kernel names them, such as `net:[4026531840]`. Without the right to look at
-/// process 1, nothing tells them apart.
+/// The directory for the namespace `own`, where `first` is that of process 1. Both are named as the kernel names them, such as
+/// `net:[4026531840]`. Without the right to look at process 1, `first` is `None`, and every namespace counts as the first.
 fn folder_of(own: Option<String>, first: Option<String>) -> PathBuf {
     match (own, first) {
         (Some(own), Some(first)) if own != first => {
@@ -31,7 +31,7 @@ fn folder_of(own: Option<String>, first: Option<String>) -> PathBuf {
     }
 }
 
-/// The names of gateways that run with this directory, in order.
+/// The names of the gateways that run with this directory, in alphabetical order.
 #[must_use]
 pub fn running(folder: &Path) -> Vec<String> {
     let names = fs::read_dir(folder).into_iter().flatten().flatten().filter_map(|f| {
@@ -43,7 +43,7 @@ pub fn running(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Gateways of other network namespaces: directories and names.
+/// The gateways that run in other network namespaces: the directory and the name of each.
 #[must_use]
 pub fn running_elsewhere(folder: &Path) -> Vec<(PathBuf, String)> {
     let base = Path::new(FOLDER);
@@ -53,7 +53,7 @@ pub fn running_elsewhere(folder: &Path) -> Vec<(PathBuf, String)> {
     others.into_iter().flat_map(|of| running(&of).into_iter().map(move |n| (of.clone(), n))).collect()
 }
 
-/// The end of the process that runs a gateway.
+/// Waits for the end of the process that runs a gateway.
 #[derive(Debug)]
 pub struct Ending {
     folder: PathBuf,
@@ -62,16 +62,16 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// That of the process that runs it now.
+    /// For the process that runs the gateway of this name now.
     #[must_use]
     pub fn of(folder: &Path, name: &str) -> Self {
         Self { folder: folder.into(), name: name.into(), holder: Lock::holder(folder, name) }
     }
-    /// Returns when it has ended.
+    /// Returns when the process has ended.
     pub fn wait(&self) {
         let Self { folder, name, holder } = self;
         while Lock::is_taken(folder, name) && Lock::holder(folder, name) == *holder {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(CHECK);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! With which transport settings a connection goes over the link.
+//! The choice of transport settings with which a connection goes over the link.
 
 use crate::config::{Config, low_priority};
 use crate::evidence::{Arm, Mode};
@@ -16,19 +16,19 @@ const OTHER: u8 = 2;
 /// The gateway at the other end of a connection that is about to open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PeerGateway {
-    /// The handshake has named this one.
+    /// The handshake, or an earlier connection to the server, has named this one.
     Gateway(NonZeroU32),
-    /// There is none: probes will not be negotiated.
+    /// There is none: the handshake will not agree on probes.
     Nobody,
     /// It is not known whether there is one.
     Unknown,
 }
 
-/// Which endpoint a connection gets.
+/// The choice of an endpoint for each connection.
 #[derive(Clone, Debug)]
 pub(crate) struct EndpointPolicy {
     config: Config,
-    /// Whether the endpoints of `[satellite]` and of the second arm send low-priority packets.
+    /// Whether the endpoints of `[satellite]` and of the second arm need a test of the path for low priority.
     low: [bool; 2],
     trust: Option<Trust>,
 }
@@ -38,14 +38,14 @@ impl EndpointPolicy {
         let low = [low_priority(&config.endpoint), config.other.as_ref().is_some_and(low_priority)];
         Self { config: config.clone(), low, trust: None }
     }
-    /// The same for another configuration.
+    /// Switches to another configuration.
     pub(crate) fn reconfigure(&mut self, config: &Config) {
         if let Some(trust) = &self.trust {
             trust.reconfigure(config.fallback.cc.name());
         }
         *self = Self { trust: self.trust.take(), ..Self::new(config) };
     }
-    /// Low-priority packets are sent only on paths that these tests trust.
+    /// From now on, low-priority packets are sent only on paths that these tests trust.
     pub(crate) fn test_with(&mut self, trust: Trust) {
         self.trust = Some(trust);
     }
@@ -67,12 +67,18 @@ impl EndpointPolicy {
     pub(crate) fn is_fallback(chosen: u8) -> bool {
         chosen == FALLBACK
     }
-    /// The number of the endpoint of a new connection.
-    pub(crate) fn of(&self, now: Instant, client: SocketAddr, server: SocketAddr, beyond: PeerGateway) -> u8 {
+    /// The number of the endpoint of a new connection, whose other end is at `peer`.
+    pub(crate) fn choose(
+        &self,
+        now: Instant,
+        client: SocketAddr,
+        server: SocketAddr,
+        peer: PeerGateway,
+    ) -> u8 {
         let e = &self.config.evidence;
         let second =
             e.mode == Mode::Ab && self.config.other.is_some() && Arm::of(e, client, server) == Arm::Second;
-        let trusted = match (&self.trust, beyond) {
+        let trusted = match (&self.trust, peer) {
             (None, _) | (_, PeerGateway::Nobody) => true,
             (Some(trust), PeerGateway::Gateway(g)) => trust.allows(now, g),
             (Some(_), PeerGateway::Unknown) => false,
@@ -101,7 +107,7 @@ mod tests {
         let at = |n: u8| SocketAddr::from(([192, 0, 2, n], 80));
         let mut t = policy("cc = \"peach\"\nfallback-cc = \"hybla\"\n");
         let g = NonZeroU32::MIN;
-        let of = |t: &EndpointPolicy, beyond| t.endpoint(t.of(Instant::ZERO, at(1), at(2), beyond)).cc.name();
+        let of = |t: &EndpointPolicy, peer| t.endpoint(t.choose(Instant::ZERO, at(1), at(2), peer)).cc.name();
         assert_eq!(of(&t, PeerGateway::Gateway(g)), "peach", "without a test");
         let trust = Trust::new(Duration::from_secs(9), "hybla".into());
         t.test_with(trust.clone());
@@ -127,7 +133,7 @@ mod tests {
         let names: Vec<_> = (0..1000_u16)
             .map(|n| {
                 let client = SocketAddr::from(([10, 0, 0, 1], n));
-                let chosen = t.of(Instant::ZERO, client, server, PeerGateway::Nobody);
+                let chosen = t.choose(Instant::ZERO, client, server, PeerGateway::Nobody);
                 let second = Arm::of(&t.config.evidence, client, server) == Arm::Second;
                 assert_eq!(chosen == OTHER, second);
                 t.endpoint(chosen).cc.name()

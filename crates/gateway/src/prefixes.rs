@@ -1,10 +1,10 @@
 //! Totals of connections over the link, by the network of their end behind the link: an operator sees which networks are slow or lossy.
 
+use crate::metrics::Page;
 use crate::network::Network;
 use serde::{Deserialize, Serialize};
 use skyhaul_base::{Duration, Instant};
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt::Write;
 use std::net::IpAddr;
 
 /// Maximum number of networks that are told apart; connections with others are counted together.
@@ -217,22 +217,22 @@ pub(crate) fn merge(into: &mut Vec<PrefixStatus>, other: Vec<PrefixStatus>) {
     }
 }
 
-/// Metrics of all networks in Prometheus' text format.
-pub(crate) fn metrics(all: &[PrefixStatus], gateway: &str, page: &mut String) {
+/// Metrics of all networks on the page for Prometheus.
+pub(crate) fn metrics(all: &[PrefixStatus], gateway: &str, page: &mut Page) {
     type Value = fn(&PrefixStatus) -> f64;
     let quantities: [(&str, &str, &str, Value); 10] = [
-        ("flows", "gauge", "Connections now.", |p| p.flows as f64),
-        ("connections_total", "counter", "Connections since the start.", |p| p.connections as f64),
-        ("rtt_seconds", "gauge", "Mean smoothed RTT over the link.", |p| p.srtt),
-        ("loss_ratio", "gauge", "Share of the segments over the link that was retransmitted.", |p| p.loss),
-        ("segments_total", "counter", "Segments sent over the link.", |p| p.segments as f64),
-        ("retransmitted_total", "counter", "Segments retransmitted over the link.", |p| {
+        ("flows", "gauge", "Connections now", |p| p.flows as f64),
+        ("connections_total", "counter", "Connections since the start", |p| p.connections as f64),
+        ("rtt_seconds", "gauge", "Mean smoothed RTT over the link", |p| p.srtt),
+        ("loss_ratio", "gauge", "Share of the segments over the link that was retransmitted", |p| p.loss),
+        ("segments_total", "counter", "Segments sent over the link", |p| p.segments as f64),
+        ("retransmitted_total", "counter", "Segments retransmitted over the link", |p| {
             p.retransmitted as f64
         }),
-        ("timeouts_total", "counter", "Expirations of retransmission timers.", |p| p.timeouts as f64),
-        ("to_link_bytes_total", "counter", "Bytes passed on to the link.", |p| p.to_link as f64),
-        ("to_hosts_bytes_total", "counter", "Bytes passed on to hosts.", |p| p.to_hosts as f64),
-        ("goodput_bits_per_second", "gauge", "Goodput in both directions over the last ten seconds.", |p| {
+        ("timeouts_total", "counter", "Expirations of retransmission timers", |p| p.timeouts as f64),
+        ("to_link_bytes_total", "counter", "Bytes passed on to the link", |p| p.to_link as f64),
+        ("to_hosts_bytes_total", "counter", "Bytes passed on to hosts", |p| p.to_hosts as f64),
+        ("goodput_bits_per_second", "gauge", "Goodput in both directions over the last ten seconds", |p| {
             p.goodput_to_link + p.goodput_to_hosts
         }),
     ];
@@ -240,10 +240,10 @@ pub(crate) fn metrics(all: &[PrefixStatus], gateway: &str, page: &mut String) {
         return;
     }
     for (name, kind, help, value) in quantities {
-        let name = format!("skyhaul_gateway_prefix_{name}");
-        let _ = writeln!(page, "# HELP {name} By network behind the link: {help}\n# TYPE {name} {kind}");
+        let (name, help) = (format!("gateway_prefix_{name}"), format!("By network behind the link: {help}"));
+        let mut family = page.family(&name, kind, &help);
         for p in all {
-            let _ = writeln!(page, "{name}{{gateway=\"{gateway}\",prefix=\"{}\"}} {}", p.prefix, value(p));
+            family.sample(&[("gateway", gateway), ("prefix", &p.prefix)], value(p));
         }
     }
 }

@@ -10,7 +10,7 @@ pub(crate) fn mtu(to: IpAddr) -> Option<u32> {
         return None;
     }
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
-    // To connect a UDP socket looks up the route and sends nothing.
+    // Connecting a UDP socket looks up the route and sends nothing; any port will do.
     socket.connect((to, 9)).ok()?;
     getsockopt(&socket, sockopt::IpMtu).ok().and_then(|mtu| u32::try_from(mtu).ok())
 }

@@ -10,7 +10,8 @@ use crate::forward::ADDRESS;
 use std::fmt::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// Marks of packets for the transparent kernel sockets, and of packets for the gateway's own host. The upper half is "SH" in ASCII.
+/// The marks of packets for the transparent kernel sockets, and of packets for the gateway's own host, the TCP endpoint in user space that
+/// carries connections over the link. The upper half is "SH" in ASCII.
 pub const MARKS: [u32; 2] = [0x5348_0001, 0x5348_0002];
 /// Mark of packets that the transparent kernel sockets send. No routing rule of the gateway matches it, and rules of others that look at
 /// the lower 16 bits of marks see none.
@@ -24,62 +25,66 @@ pub const TABLES: [u32; 2] = [21_320, 21_321];
 /// Priority of the routing rules: before those of operators (`from`, `iif`) and of VRFs (1000), which would lead marked packets elsewhere.
 /// Nobody else's packets have these marks.
 pub const PRIORITY: u32 = 1;
-/// The ends of the gateway's own connection ([`crate::proof`]), in the block for special purposes, of which these are not assigned
-/// (RFC 6890 §2.2.2): the client, and a server that nobody is.
+/// The ends of the gateway's own connection ([`crate::proof`]): a client and a server without a host. They are addresses that are not
+/// assigned of the block for special purposes (192.0.0.0/24, RFC 6890 §2.2.2).
 pub(crate) const CLIENT: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 249);
 pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 250);
 /// Counter of SYNs of hosts that were intercepted.
 pub(crate) const HOSTS_TAKEN: &str = "hosts_taken";
-/// Counter of those of them that firewalls have let pass.
+/// Counter of the SYNs of [`HOSTS_TAKEN`] that firewalls have let pass.
 pub(crate) const HOSTS_REACHED: &str = "hosts_reached";
 /// Counter of SYNs of the gateway's host for which there is a route.
 pub(crate) const LINK_SENT: &str = "link_sent";
-/// Counter of those of them that leave by the link.
+/// Counter of the SYNs of [`LINK_SENT`] that leave by the satellite interface.
 pub(crate) const LINK_LEFT: &str = "link_left";
-/// Counter of those of them that leave by another interface.
+/// Counter of the SYNs of [`LINK_SENT`] that leave by another interface.
 pub(crate) const LINK_ASTRAY: &str = "link_astray";
 /// Counter of packets from the link for the gateway's host.
 pub(crate) const LINK_TAKEN: &str = "link_taken";
-/// Counter of those of them that firewalls have let pass.
+/// Counter of the packets of [`LINK_TAKEN`] that firewalls have let pass.
 pub(crate) const LINK_REACHED: &str = "link_reached";
 const COUNTERS: [&str; 7] =
     [HOSTS_TAKEN, HOSTS_REACHED, LINK_SENT, LINK_LEFT, LINK_ASTRAY, LINK_TAKEN, LINK_REACHED];
-/// Priority of the chains that count: behind those of firewalls.
+/// Priority of the chains that count, behind those of firewalls.
 const LAST: i32 = 1000;
 /// The condition for the first packet of a connection.
 const SYN: &str = "tcp flags & (fin|syn|rst|ack) == syn";
-/// Maximum number of elements of the set of connections over the link. A FIN or RST removes none: the host may reject it as invalid, and
-/// one direction may continue without the other.
+/// Maximum number of elements of the set of connections over the link. A FIN or RST removes no element: the gateway's host may reject such a
+/// segment as invalid, and one direction may continue without the other. Elements expire after [`MEMORY`].
 const REMEMBERED: u32 = 1_048_576;
 /// Maximum number of elements that one command adds.
 const ELEMENTS: usize = 512;
 
-/// Beginning of the names of all tables, those included that the doctor sets up for a moment.
+/// Beginning of the names of all tables of gateways, and of the temporary tables of the doctor.
 pub(crate) const PREFIX: &str = "skyhaul_";
 
 /// Ports of the listeners for intercepted connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
-    /// Of IPv4.
+    /// That of IPv4; 0 without a listener.
     pub v4: u16,
-    /// Of IPv6; 0: IPv6 is off.
+    /// That of IPv6; 0 without a listener, as where IPv6 is off.
     pub v6: u16,
 }
 
 impl Ports {
-    /// Whether a listener itself is at this address and port.
+    /// Whether this is the address and port of a listener.
     pub(crate) fn are_of(self, at: SocketAddr) -> bool {
         at.ip().is_loopback() && at.port() == if at.is_ipv6() { self.v6 } else { self.v4 }
     }
 }
 
-/// Ends of a connection over the link: that of the gateway's host, and the other.
+/// The ends of a connection over the link: that of the gateway's host, and the other one.
 pub type Ends = (SocketAddr, SocketAddr);
 
 /// The name of the table.
 #[must_use]
 pub fn table(config: &Config) -> String {
-    format!("{PREFIX}{}", config.name.replace('-', "_"))
+    table_of(&config.name)
+}
+/// The name of the table of the gateway of this name.
+pub(crate) fn table_of(name: &str) -> String {
+    format!("{PREFIX}{}", name.replace('-', "_"))
 }
 
 /// The name of the interface at which the gateway's own connection arrives.
@@ -87,12 +92,14 @@ pub(crate) fn own_interface(config: &Config) -> String {
     format!("skt-{}", config.name)
 }
 
+/// The networks of one family as a set of nftables; `None` without any.
 fn set(networks: &[Network], v6: bool) -> Option<String> {
     let of: Vec<_> = networks.iter().filter(|n| n.address.is_ipv6() == v6).map(ToString::to_string).collect();
     (!of.is_empty()).then(|| format!("{{ {} }}", of.join(", ")))
 }
 
-/// Which new connections are split: conditions on a SYN from the hosts `from` to those `to`.
+/// The conditions on a SYN from the hosts `from` to those in `to` under which its connection is split; `None` if there is no network of
+/// this family on one of the sides.
 pub(crate) fn conditions(config: &Config, from: &[Network], to: &[Network], v6: bool) -> Option<String> {
     let ip = if v6 { "ip6" } else { "ip" };
     let mut text = format!("{ip} saddr {} {ip} daddr {}", set(from, v6)?, set(to, v6)?);
@@ -112,7 +119,7 @@ pub(crate) fn conditions(config: &Config, from: &[Network], to: &[Network], v6: 
     Some(text)
 }
 
-/// The rules that intercept new connections, in chains of their own: [`closed`] empties these.
+/// The rules that intercept new connections, in the chains that [`closed`] empties.
 #[must_use]
 pub fn admission(config: &Config, ports: Ports) -> String {
     let [near, far] = MARKS;
@@ -126,7 +133,7 @@ pub fn admission(config: &Config, ports: Ports) -> String {
         if port == 0 {
             continue;
         }
-        // The answers to packets that leave by another interface arrive there, too: the gateway would wait for ever.
+        // Packets that leave by another interface are forwarded: their answers arrive there, too, and the gateway would wait for ever.
         let leaves = |interface: &str| format!("fib daddr oifname \"{interface}\"");
         let (to_link, to_hosts) = (leaves(&config.satellite.interface), leaves(&terrestrial.interface));
         if let Some(c) = conditions(config, hosts, behind, v6) {
@@ -159,14 +166,14 @@ pub fn closed(config: &Config) -> String {
     }
     closed_table(&table(config))
 }
-/// The same, by the name of the table, for a gateway that intercepts connections.
+/// The commands of [`closed`] for a gateway that intercepts connections, by the name of its table.
 pub(crate) fn closed_table(table: &str) -> String {
     ["from_hosts", "from_link", "zone_of_hosts"]
         .map(|chain| format!("flush chain inet {table} {chain}\n"))
         .concat()
 }
 
-/// The commands that make the table know connections over the link again.
+/// The commands that enter connections over the link into the sets of the table again.
 #[must_use]
 pub fn remembered(config: &Config, ends: &[Ends]) -> String {
     let table = table(config);
@@ -177,18 +184,18 @@ pub fn remembered(config: &Config, ends: &[Ends]) -> String {
     for (v6, family) in [(false, 4), (true, 6)] {
         let of: Vec<_> = ends.iter().filter(|(_, there)| there.is_ipv6() == v6).collect();
         for some in of.chunks(ELEMENTS) {
-            let each = |(here, there): &&Ends| {
+            let element = |(here, there): &&Ends| {
                 format!("{} . {} . {} . {}", there.ip(), there.port(), here.ip(), here.port())
             };
-            let elements = some.iter().map(each).collect::<Vec<_>>().join(", ");
+            let elements = some.iter().map(element).collect::<Vec<_>>().join(", ");
             let _ = writeln!(text, "add element inet {table} ends{family} {{ {elements} }}");
         }
     }
     text
 }
 
-/// The commands for the whole table, in one transaction. `create` fails if a table of this name exists. `enabled`: the gateway
-/// had to enable forwarding for forwarded ports.
+/// The commands for the whole table, in one transaction, which fails if a table of this name exists. `enabled`: the gateway had to enable
+/// forwarding for forwarded ports.
 #[must_use]
 pub fn all(config: &Config, ports: Ports, enabled: bool) -> String {
     let t = table(config);
@@ -232,7 +239,7 @@ fn interception(config: &Config, t: &str, hosts: &str, ports: Ports) -> String {
     let rule = |text: &mut String, words: &str| {
         let _ = writeln!(text, "add rule inet {t} arrive {words}");
     };
-    // Packets of the gateway's host are forwarded. Its SYNs enter a connection into the set, and its other packets keep it there.
+    // Packets of the gateway's host are forwarded. SYNs enter their connection into the set, and other packets keep it there.
     for (ip, family) in [("ip", 4), ("ip6", 6)] {
         let answers = format!("{ip} daddr . tcp dport . {ip} saddr . tcp sport");
         for which in [SYN.into(), format!("{answers} @ends{family}")] {
@@ -249,8 +256,8 @@ fn interception(config: &Config, t: &str, hosts: &str, ports: Ports) -> String {
         ),
     );
     rule(&mut text, "fib daddr type { local, broadcast, multicast, anycast } accept");
-    // Errors about packets of TCP: the gateway's host takes those about its connections, and gives back the others. The protocol of
-    // the quoted packet stands behind the eight bytes of the message, in the tenth or the seventh byte.
+    // ICMP errors about packets of TCP: the gateway's host takes those about its connections, and gives back the others. The quoted packet
+    // follows the 8 bytes of the ICMP header. Its protocol is in the tenth byte of an IPv4 header, or in the seventh of an IPv6 header.
     for about in [
         "icmp type { destination-unreachable, time-exceeded, parameter-problem } @th,136,8 6",
         "icmpv6 type { destination-unreachable, packet-too-big, time-exceeded, parameter-problem } @th,112,8 6",
@@ -271,7 +278,7 @@ fn interception(config: &Config, t: &str, hosts: &str, ports: Ports) -> String {
             );
         }
     }
-    // A connection of the gateway's own takes the way of a host's, even while connections of hosts are not intercepted.
+    // The gateway's own connection is intercepted like that of a host, even while connections of hosts are not.
     let (client, server) = (CLIENT, SERVER);
     rule(
         &mut text,
@@ -285,7 +292,7 @@ fn interception(config: &Config, t: &str, hosts: &str, ports: Ports) -> String {
     text + &answers(t, link) + &passed(t, hosts, (link, &tun))
 }
 
-/// The chains behind those of firewalls, which count what has passed them.
+/// The chains behind those of firewalls, which count the packets that have passed firewalls.
 fn passed(t: &str, hosts: &str, (link, tun): (&str, &str)) -> String {
     let [near, far] = MARKS;
     format!(
@@ -310,7 +317,7 @@ fn zones(t: &str, hosts: &str, own: &str) -> String {
     )
 }
 
-/// The commands that take the gateway's part in the tracking of connections away: if nobody else tracks them, the kernel does not either.
+/// The commands that remove the gateway's rules for connection tracking. Unless rules of others need it, the kernel then tracks nothing.
 #[must_use]
 pub(crate) fn untracked(config: &Config) -> String {
     if config.intercepted().is_none() {
@@ -319,15 +326,15 @@ pub(crate) fn untracked(config: &Config) -> String {
     let t = table(config);
     ["zone_in", "zone_out", "zone_of_hosts"].map(|chain| format!("flush chain inet {t} {chain}\n")).concat()
 }
-/// The commands that set it up again, but for what [`admission`] adds.
+/// The commands that restore the rules for connection tracking, except those that [`admission`] adds.
 #[must_use]
 pub(crate) fn tracked(config: &Config) -> String {
     let Some(terrestrial) = config.intercepted() else { return String::new() };
     untracked(config) + &zones(&table(config), &terrestrial.interface, &own_interface(config))
 }
 
-/// The chain that leads packets of connections over the link to the gateway's host. It comes after translations of addresses: where
-/// those of hosts are hidden behind that of this machine, answers are addressed to hosts only from there on.
+/// The chain that leads packets of connections over the link to the gateway's host. It comes after translations of addresses: where the
+/// addresses of hosts are hidden behind that of this machine, answers are addressed to hosts only after the translation.
 fn answers(t: &str, link: &str) -> String {
     let [_, far] = MARKS;
     let mut text = format!(
@@ -344,8 +351,8 @@ fn answers(t: &str, link: &str) -> String {
     text
 }
 
-/// Rules for forwarded ports: translation of the host's address. If the gateway had to enable forwarding (`enabled`), nothing
-/// else that arrives from the link is forwarded.
+/// Rules for forwarded ports, which translate the address of the gateway's host. If the gateway had to enable forwarding (`enabled`),
+/// nothing else that arrives from the link is forwarded.
 fn translation(config: &Config, table: &str, enabled: bool) -> String {
     if !config.forwards_ports() {
         return String::new();
@@ -374,6 +381,7 @@ fn translation(config: &Config, table: &str, enabled: bool) -> String {
     text
 }
 
+/// The published ports as a set of nftables; `None` without any.
 fn published(config: &Config) -> Option<String> {
     let ports: Vec<_> = config.publish.iter().map(|p| p.port.to_string()).collect();
     (!ports.is_empty()).then(|| format!("{{ {} }}", ports.join(", ")))
@@ -388,12 +396,11 @@ pub fn routing(config: &Config) -> String {
     }
     for ip in ["ip", "ip -6"] {
         let any = if ip == "ip" { "0.0.0.0/0" } else { "::/0" };
-        let ways = ["local {any} dev lo", "{any} dev {tun}"];
-        for ((way, mark), table) in ways.into_iter().zip(MARKS).zip(TABLES) {
-            let way = way.replace("{any}", any).replace("{tun}", &config.interface());
+        let routes = [format!("local {any} dev lo"), format!("{any} dev {}", config.interface())];
+        for ((route, mark), table) in routes.iter().zip(MARKS).zip(TABLES) {
             let _ = writeln!(
                 text,
-                "{ip} rule add priority {PRIORITY} fwmark {mark:#x} lookup {table}\n{ip} route add {way} table {table}"
+                "{ip} rule add priority {PRIORITY} fwmark {mark:#x} lookup {table}\n{ip} route add {route} table {table}"
             );
         }
         if config.on_failure == OnFailure::Block {

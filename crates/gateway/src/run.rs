@@ -1,4 +1,4 @@
-//! Running a gateway, from setup to shutdown.
+//! A gateway from its setup to its shutdown.
 
 use crate::capture::{self, Request};
 use crate::config::Config;
@@ -8,7 +8,7 @@ use crate::error::{GatewayError, MORE_DESCRIPTORS};
 use crate::evidence::Observer;
 use crate::forward;
 use crate::gateway::Gateway;
-use crate::log::{Level, Log, Writer};
+use crate::log::{Level, Log, Outputs, Writer};
 use crate::members::Members;
 use crate::priority::Service;
 use crate::proof::{Proof, Prover};
@@ -31,8 +31,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// Packets from an interface without an address fail the source check (rp_filter), even in loose mode. This is the IPv4 dummy
-/// address, which belongs to nobody (RFC 7600 §5).
+/// The address of a TUN interface that needs none: the IPv4 dummy address, which belongs to nobody (192.0.0.8, RFC 7600). Packets from an
+/// interface without an address fail the source check (rp_filter), even in loose mode.
 const DUMMY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 0, 8));
 
 /// The environment of a gateway, beside its configuration.
@@ -43,7 +43,7 @@ pub struct Environment {
     /// The configuration file, which a reload reads again.
     pub file: PathBuf,
     /// The command line that starts this program again so that it calls [`crate::system::keep`]; the arguments of that
-    /// function are appended. If empty, nothing cleans up after a gateway that is killed.
+    /// function are appended. If it is empty, nothing cleans up after a gateway that is killed.
     pub keeper: Vec<OsString>,
 }
 
@@ -55,9 +55,10 @@ pub trait RunObserver {
     fn is_due(&self) -> bool {
         false
     }
-    /// All threads of the gateway have had a turn since [`Self::is_due`].
+    /// Called when all threads of the gateway have had a turn since [`Self::is_due`].
     fn lives(&mut self, _status: &dyn Fn(bool) -> Status) {}
-    /// Called in every iteration of the event loop; `status` returns the current state. True stops the gateway.
+    /// Called in every iteration of the event loop; `status` returns the current state, with the connections if its argument is true.
+    /// Returns whether the gateway is to stop.
     fn turn(&mut self, status: &dyn Fn(bool) -> Status) -> bool;
     /// The gateway is about to read its file again.
     fn reloading(&mut self) {}
@@ -69,20 +70,20 @@ pub trait RunObserver {
     fn note(&mut self, _line: &str) {}
 }
 
-/// Time for a capture to send what it has when the gateway ends.
+/// Time for a capture to send the rest when the gateway ends.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Time between looks at routes and routing rules, and between signs of life for the keeper.
+/// Interval between checks of routes and routing rules, and between signs of life for the keeper.
 const RENEWAL: skyhaul_base::Duration = skyhaul_base::Duration::from_secs(1);
 
-/// Least time between two lines about connections that were refused for want of descriptors.
-const RATION: skyhaul_base::Duration = skyhaul_base::Duration::from_secs(10);
+/// Minimum interval between two lines about connections that were refused for want of descriptors.
+const REPORT_INTERVAL: skyhaul_base::Duration = skyhaul_base::Duration::from_secs(10);
 
-/// Captures of packets and events: one at a time.
+/// Captures of packets and events, one at a time.
 struct Captures {
     socket: Arc<Socket>,
     interface: String,
-    /// A capture that ends sends a message.
+    /// The channel through which a capture reports its end.
     over: (Sender<()>, Receiver<()>),
 }
 
@@ -147,7 +148,7 @@ pub fn run(
     forward::refuse_loops(&config.forward)?;
     let limit = descriptors::raise();
     let (flows, few) = descriptors::room(config, limit)?;
-    let first = config;
+    let started = config;
     let mut fitted = config.clone();
     fitted.limits.flows = flows;
     let config = &fitted;
@@ -210,7 +211,7 @@ pub fn run(
         warn(run_observer, &log, "no-ipv6", &line);
     }
     run_observer.ready(waker);
-    let (mut turned_away, mut told_at) = (0, None);
+    let (mut turned_away, mut reported_at) = (0, None);
     let mut failure = None;
     let (mut stop_ordered, mut stopping) = (false, false);
     let (mut had_room, mut admitted) = (true, true);
@@ -230,7 +231,7 @@ pub fn run(
             log.event(news.level, news.event, json!({ "message": news.line }));
             run_observer.note(&news.line);
         }
-        let room = gateway.admission().admit;
+        let room = gateway.admits();
         let admits = proof.admits();
         if std::mem::replace(&mut admitted, admits) && !admits {
             gateway.give_up_unanswered();
@@ -253,8 +254,8 @@ pub fn run(
             Some((Ok(false), _)) | None => {}
         }
         let away = gateway.turned_away();
-        if away > turned_away && told_at.is_none_or(|at| now >= at + RATION) {
-            told_at = Some(now);
+        if away > turned_away && reported_at.is_none_or(|at| now >= at + REPORT_INTERVAL) {
+            reported_at = Some(now);
             let line = format!(
                 "{} connections were refused, since the process has no descriptor left for them: {}",
                 away - std::mem::replace(&mut turned_away, away),
@@ -296,8 +297,9 @@ pub fn run(
                 }
                 "reload" => {
                     run_observer.reloading();
-                    let outcome =
-                        reload(first, &environment.file, &mut installed, &mut writer, || gateway.ends(host));
+                    let outcome = reload(started, &environment.file, &mut installed, &mut writer, || {
+                        gateway.ends(host)
+                    });
                     run_observer.reloaded();
                     match outcome {
                         Ok((mut new, to)) => {
@@ -322,14 +324,12 @@ pub fn run(
             run_observer.note(&line);
         }
         // A thread that has failed ends the gateway, so that the service manager starts it again.
-        let others = [
-            observer.as_ref().is_some_and(Observer::has_ended),
-            service.as_ref().is_some_and(Service::has_ended),
-        ];
-        if others.contains(&true) {
+        let panicked = observer.as_ref().is_some_and(Observer::has_ended)
+            || service.as_ref().is_some_and(Service::has_ended);
+        if panicked {
             failure.get_or_insert_with(GatewayError::panicked);
         }
-        if (others.contains(&true) || members.have_ended()) && !stop_ordered {
+        if (panicked || members.have_ended()) && !stop_ordered {
             log.event(Level::Error, "thread-lost", json!({}));
             stop_ordered = true;
         }
@@ -360,17 +360,17 @@ pub fn run(
     failure.map_or(Ok(last), Err)
 }
 
-/// The driver of each thread of a gateway, on a queue of the device of its own.
+/// The drivers of a gateway, one for each thread, with a queue of the device of its own.
 fn drivers(gateways: &[Gateway], queues: Vec<Tun>, hosts: Vec<Host>) -> Result<Vec<Driver>, NetError> {
     let exchange = (gateways.len() > 1).then(|| Arc::new(Exchange::new(gateways.len())));
     let mut all: Vec<Driver> = Vec::new();
     for ((gateway, queue), host) in gateways.iter().zip(queues).zip(hosts) {
         let mut driver = Driver::new(queue, host)?;
         driver.also_wait_for(gateway.descriptor())?;
-        gateway.wake_with(driver.waker());
+        gateway.set_waker(driver.waker());
         if let Some(exchange) = &exchange {
             driver.exchange(exchange.clone());
-            gateway.passes_on_with(exchange.clone());
+            gateway.set_exchange(exchange.clone());
         }
         if let Some(first) = all.first() {
             driver.tap_with(first.socket());
@@ -380,22 +380,23 @@ fn drivers(gateways: &[Gateway], queues: Vec<Tun>, hosts: Vec<Host>) -> Result<V
     Ok(all)
 }
 
-/// Reads the file again, opens the logs again and updates the rules, if the change is possible while the gateway runs. `first` is the
-/// configuration with which it started.
+/// Reads the file again, and switches to its rules and logs, if the change is possible while the gateway runs. After an error, the old rules
+/// and logs are still in use. `started` is the configuration with which the gateway started.
 fn reload(
-    first: &Config,
+    started: &Config,
     file: &std::path::Path,
     installed: &mut Installed,
     writer: &mut Writer,
     ends: impl FnOnce() -> Vec<Ends>,
 ) -> Result<(Config, Log), GatewayError> {
     let new = Config::read(file)?;
-    if let Some(key) = first.needs_restart(&new) {
+    if let Some(key) = started.needs_restart(&new) {
         let file = file.display().to_string();
         let message = "it cannot change while the gateway runs: stop it and start it again".into();
         return Err(GatewayError::Config { file, key: format!("{key}: "), message });
     }
-    let log = writer.reopen(&new.log)?;
+    let outputs = Outputs::open(&new.log)?;
     installed.change(&new, ends)?;
+    let log = writer.switch(&new.log, outputs);
     Ok((new, log))
 }

@@ -2,12 +2,12 @@
 
 use crate::evidence::Evidence;
 use crate::flow::Initiator;
+use crate::metrics::Page;
 use crate::prefixes::{self, PrefixStatus};
 use crate::priority::PriorityStatus;
 use crate::proof::{ProofState, ProofStatus};
 use crate::watch::RulesStatus;
 use serde::{Deserialize, Serialize};
-use std::fmt::Write;
 use std::net::SocketAddr;
 
 /// Counters since the start.
@@ -194,91 +194,84 @@ impl Status {
         self.list.sort_by_key(|f| f.number);
         self.list.truncate(most);
     }
-    /// The counters in Prometheus' text format (0.0.4).
+    /// The counters as a page for Prometheus.
     #[must_use]
     pub fn metrics(&self) -> String {
-        let mut page = String::new();
+        let mut page = Page::default();
+        let gateway = ("gateway", self.name.as_str());
         let mut add = |name: &str, kind: &str, help: &str, value: f64| {
-            let _ = writeln!(
-                page,
-                "# HELP skyhaul_gateway_{name} {help}\n# TYPE skyhaul_gateway_{name} {kind}\nskyhaul_gateway_{name}{{gateway=\"{}\"}} {value}",
-                self.name
-            );
+            page.family(&format!("gateway_{name}"), kind, help).sample(&[gateway], value);
         };
         let c = &self.counts;
-        add("uptime_seconds", "gauge", "Time since the start.", self.uptime);
-        add("flows", "gauge", "Connections now.", self.flows as f64);
+        add("uptime_seconds", "gauge", "Time since the start", self.uptime);
+        add("flows", "gauge", "Connections now", self.flows as f64);
         add(
             "admits",
             "gauge",
-            "1 if new connections are split, 0 if they are forwarded.",
+            "1 if new connections are split, 0 if they are forwarded",
             f64::from(u8::from(self.admits)),
         );
         add(
             "rules_in_place",
             "gauge",
-            "1 if the rules of nftables are as the gateway has made them.",
+            "1 if the rules of nftables are as the gateway has made them",
             f64::from(u8::from(self.rules.in_place)),
         );
         if let Some(proof) = &self.proof {
             add(
                 "proven",
                 "gauge",
-                "1 if connections of hosts are known to reach the gateway.",
+                "1 if connections of hosts are known to reach the gateway",
                 f64::from(u8::from(proof.state == ProofState::Works)),
             );
             add(
                 "withdrawals_total",
                 "counter",
-                "Times that connections were forwarded unsplit because their packets did not pass.",
+                "Times that connections were forwarded unsplit because their packets did not pass",
                 proof.withdrawals as f64,
             );
         }
-        add("peers", "gauge", "Other gateways that are known.", self.peers as f64);
-        add("memory_bytes", "gauge", "Bytes held by connections over the link.", self.memory as f64);
+        add("peers", "gauge", "Other gateways that are known", self.peers as f64);
+        add("memory_bytes", "gauge", "Bytes held by connections over the link", self.memory as f64);
         for (name, help, value) in [
-            ("paths_narrowed_total", "Reports of a smaller path MTU over the link.", self.paths_narrowed),
+            ("paths_narrowed_total", "Reports of a smaller path MTU over the link", self.paths_narrowed),
             (
                 "rules_restored_total",
-                "Times that others had removed or changed the rules.",
+                "Times that others had removed or changed the rules",
                 self.rules.restored,
             ),
-            ("turned_away_total", "Connections refused for want of descriptors.", self.turned_away),
-            ("queues_full_total", "Packets dropped between threads.", self.queues_full),
+            ("turned_away_total", "Connections refused for want of descriptors", self.turned_away),
+            ("queues_full_total", "Packets dropped between threads", self.queues_full),
             (
                 "probes_dropped_total",
-                "Low-priority probes dropped because too many waited.",
+                "Low-priority probes dropped because too many waited",
                 self.probes_dropped,
             ),
-            ("from_hosts_total", "Connections opened by hosts.", c.from_hosts),
-            ("from_link_total", "Connections opened from behind the link.", c.from_link),
-            ("finished_total", "Connections that ended in order.", c.finished),
-            ("aborted_total", "Connections that were reset.", c.aborted),
-            ("refused_total", "Connections that were never established.", c.refused),
-            ("stuck_total", "Connections on which nothing moved for too long.", c.stuck),
-            ("overloads_total", "Times that limits.flows was reached.", c.overloads),
-            ("resumed_total", "Connections that began with a window learnt by earlier ones.", c.resumed),
-            ("early_sent_total", "Connections over the link whose SYN carried data.", c.early_sent),
-            ("early_taken_total", "Those whose data the other gateway took from the SYN.", c.early_taken),
-            ("early_received_total", "Connections from the link with data in the SYN.", c.early_received),
+            ("from_hosts_total", "Connections opened by hosts", c.from_hosts),
+            ("from_link_total", "Connections opened from behind the link", c.from_link),
+            ("finished_total", "Connections that ended in order", c.finished),
+            ("aborted_total", "Connections that were reset", c.aborted),
+            ("refused_total", "Connections that were never established", c.refused),
+            ("stuck_total", "Connections on which nothing moved for too long", c.stuck),
+            ("overloads_total", "Times that limits.flows was reached", c.overloads),
+            ("resumed_total", "Connections that began with a window learnt by earlier ones", c.resumed),
+            ("early_sent_total", "Connections over the link whose SYN carried data", c.early_sent),
+            ("early_taken_total", "Those whose data the other gateway took from the SYN", c.early_taken),
+            ("early_received_total", "Connections from the link with data in the SYN", c.early_received),
             (
                 "fallback_total",
-                "Connections with the fallback control, on paths that are not trusted.",
+                "Connections with the fallback control, on paths that are not trusted",
                 c.fallback,
             ),
-            ("defects_total", "Panics that were contained: defects of the gateway.", c.defects),
-            ("to_link_bytes_total", "Bytes passed on to the link.", c.bytes_to_link),
-            ("to_hosts_bytes_total", "Bytes passed on to hosts.", c.bytes_to_hosts),
-            ("lost_bytes_total", "Bytes in relay buffers that were discarded by a reset.", c.bytes_lost),
+            ("defects_total", "Panics that were contained: defects of the gateway", c.defects),
+            ("to_link_bytes_total", "Bytes passed on to the link", c.bytes_to_link),
+            ("to_hosts_bytes_total", "Bytes passed on to hosts", c.bytes_to_hosts),
+            ("lost_bytes_total", "Bytes in relay buffers that were discarded by a reset", c.bytes_lost),
         ] {
             add(name, "counter", help, value as f64);
         }
-        let _ = writeln!(
-            page,
-            "# HELP skyhaul_gateway_info The version of the program.\n# TYPE skyhaul_gateway_info gauge\n\
-             skyhaul_gateway_info{{gateway=\"{}\",version=\"{}\"}} 1",
-            self.name, self.version
-        );
+        page.family("gateway_info", "gauge", "The version of the program")
+            .sample(&[gateway, ("version", &self.version)], 1);
         prefixes::metrics(&self.prefixes, &self.name, &mut page);
         if let Some(evidence) = &self.evidence {
             evidence.metrics(&self.name, &mut page);
@@ -286,7 +279,7 @@ impl Status {
         if let Some(priority) = &self.priority {
             priority.metrics(&self.name, &mut page);
         }
-        page
+        page.text()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Changes to the system and their removal: nftables, routing, sysctls, a lock, and the keeper.
 //!
-//! The keeper is a process that waits for the gateway to end, even by SIGKILL, and then removes the table and the rules. The
-//! removal may be repeated. The keeper also watches over the gateway: one that hangs or is stopped (SIGSTOP) gives no sign of life, and
-//! the keeper empties the chains that intercept new connections. A gateway that goes on fills them again.
+//! The keeper is a process that waits for the gateway to end, even by SIGKILL, and then removes the table and the routing rules. It does no
+//! harm if the gateway has removed them already. The keeper also watches over the gateway: if the gateway hangs or is stopped (SIGSTOP), it
+//! gives no sign of life, and the keeper empties the chains that intercept new connections. When the gateway goes on, it fills them again.
 
 use crate::config::{Config, OnFailure};
 use crate::control;
@@ -29,17 +29,17 @@ fn mark_rules() -> [MarkRule; 2] {
     [(near, near_table), (far, far_table)].map(|(mark, table)| MarkRule { mark, table, priority: PRIORITY })
 }
 
-/// Address families of the namespace; true is IPv6.
+/// The address families that the namespace has: false for IPv4, true for IPv6.
 fn families() -> impl Iterator<Item = bool> {
     [false, true].into_iter().filter(|v6| !v6 || ipv6::is_on())
 }
 
-/// Early demultiplexing: the kernel looks for a socket before it looks for a route. A packet that the gateway's host sends has
+/// Early demultiplexing: the kernel looks for the socket of a packet before it looks for a route. A packet that the gateway's host sends has
 /// the addresses and ports of the kernel's own socket for the same connection. It would be assigned to that socket, and
-/// `ip_forward` drops such packets. A router has little use for it (Documentation/networking/ip-sysctl.rst).
+/// `ip_forward` drops packets with a socket. A router has little use for the setting (Documentation/networking/ip-sysctl.rst).
 const EARLY_DEMUX: &str = "/proc/sys/net/ipv4/tcp_early_demux";
 
-/// Whether an accepted connection uses the traffic class of its SYN, from which the gateway learns the class.
+/// Whether an accepted socket takes over the traffic class of its SYN, so that the gateway can read the class.
 const REFLECT_TOS: &str = "/proc/sys/net/ipv4/tcp_reflect_tos";
 
 fn is_on(key: &str) -> bool {
@@ -52,22 +52,22 @@ fn forwarding_key(interface: &str) -> String {
 }
 
 impl SavedSettings {
-    /// The arguments of [`keep`], with the process ID of this gateway. `file` notes the same settings, for a gateway whose keeper has died.
+    /// The arguments of [`keep`], with the process ID of this gateway. `file` holds the same settings, in case the keeper is killed as well.
     fn words(&self, file: &Path) -> [String; 6] {
         let on = |flag| u8::from(flag).to_string();
         let forwarding = self.forwarding.clone().unwrap_or_default();
         let (file, gateway) = (file.display().to_string(), std::process::id().to_string());
         [self.table.clone(), on(self.early_demux), on(self.reflect_tos), forwarding, file, gateway]
     }
-    /// For [`remove`] where only the table is known: no setting is restored.
+    /// Settings for [`remove`] where only the table is known: no setting is restored.
     pub(crate) fn unknown(table: String) -> Self {
         Self { table, early_demux: false, reflect_tos: true, forwarding: None }
     }
-    /// The settings as they are now, except where a gateway that was killed has changed them.
+    /// The settings as they are now, or, where a killed gateway has changed them, as they were before that one started.
     fn now(config: &Config, killed: Option<&Self>) -> Self {
         let link = &config.satellite.interface;
         let off = config.forwards_ports() && !is_on(&forwarding_key(link));
-        // A killed gateway has enabled forwarding at an interface at which this one does not need it: restored at once.
+        // If the killed gateway has enabled forwarding at an interface at which this one does not need it, forwarding is disabled at once.
         let forwarded = killed.and_then(|k| k.forwarding.as_ref());
         if let Some(other) = forwarded.filter(|i| *i != link || !config.forwards_ports()) {
             let _ = fs::write(forwarding_key(other), "0");
@@ -128,10 +128,10 @@ pub(crate) fn remove(before: &SavedSettings) -> Result<(), GatewayError> {
 pub(crate) const KEEPER: &str = "keeper";
 /// How long a gateway may give no sign of life, milliseconds. It gives one every second.
 const HUNG: u16 = 5000;
-/// Maximum number of attempts to take a lock that is about to be given up, 10 ms apart.
-const PATIENCE: u32 = 500;
+/// Maximum number of attempts, 10 ms apart, to take a lock that is about to be given up.
+const ATTEMPTS: u32 = 500;
 
-/// The lock file of a running gateway, by name.
+/// The lock of a running gateway: a locked file, one for each name.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
@@ -146,8 +146,8 @@ impl Lock {
     pub fn take(folder: &Path, name: &str) -> Result<Self, GatewayError> {
         Self::take_as(folder, name, &std::process::id().to_string(), KEEPER)
     }
-    /// The same; `whom` is noted as the holder. If `passing` is noted as the present holder, the lock is waited for, since such a holder
-    /// gives it up in a moment.
+    /// Acquires the lock, and notes `whom` as its holder. If `passing` is noted as the present holder, the call waits for the lock, since such
+    /// a holder gives it up in a moment.
     pub(crate) fn take_as(
         folder: &Path,
         name: &str,
@@ -156,7 +156,7 @@ impl Lock {
     ) -> Result<Self, GatewayError> {
         fs::create_dir_all(folder).map_err(GatewayError::os(format!("make {}", folder.display())))?;
         let path = folder.join(format!("{name}.lock"));
-        for turn in 0.. {
+        for attempt in 0.. {
             let mut file = File::options()
                 .create(true)
                 .truncate(false)
@@ -167,19 +167,19 @@ impl Lock {
             if file.try_lock().is_err() {
                 let mut holder = String::new();
                 let _ = file.read_to_string(&mut holder);
-                // Empty: a holder that has just taken the lock is about to write who it is.
+                // The text is empty if a holder has just taken the lock and is about to write who it is.
                 let holder = holder.trim();
                 // A child of a dead holder keeps the lock until its exec(2) closes the file.
                 let died =
                     holder.parse::<u32>().is_ok_and(|pid| !Path::new(&format!("/proc/{pid}")).exists());
                 let passes = holder == passing || holder.is_empty() || died;
-                if passes && turn < PATIENCE {
+                if passes && attempt < ATTEMPTS {
                     std::thread::sleep(std::time::Duration::from_millis(10));
                     continue;
                 }
                 return Err(GatewayError::Running { name: name.into(), pid: holder.into() });
             }
-            // The last holder may have removed the file in between: then this lock is on a file that has no name any more.
+            // The last holder may have removed the file in between. This lock is then on a file that has no name any more.
             let same = |there: fs::Metadata| file.metadata().is_ok_and(|f| f.ino() == there.ino());
             if !fs::metadata(&path).is_ok_and(same) {
                 continue;
@@ -190,7 +190,7 @@ impl Lock {
         }
         unreachable!("the loop ends with a lock or an error")
     }
-    /// Who has taken the lock last, as noted in its file.
+    /// The last holder of the lock, as noted in its file.
     pub(crate) fn holder(folder: &Path, name: &str) -> Option<String> {
         fs::read_to_string(folder.join(format!("{name}.lock"))).ok().map(|text| text.trim().to_owned())
     }
@@ -214,15 +214,16 @@ impl Drop for Lock {
 pub struct Installed {
     config: Config,
     before: SavedSettings,
-    /// The file that notes the saved settings while the gateway runs.
+    /// The file that holds `before` while the gateway runs.
     noted: PathBuf,
     ports: Ports,
     /// The index of the gateway's interface.
     interface: u32,
-    /// New connections are intercepted.
+    /// Whether new connections are intercepted.
     open: bool,
-    /// Connections have a zone of conntrack.
+    /// Whether connections between hosts and kernel sockets are tracked in a zone of their own.
     tracked: bool,
+    /// What the table is meant to be.
     intended: ExpectedRules,
     keeper: Option<(Child, ChildStdin)>,
 }
@@ -271,6 +272,7 @@ impl Installed {
         Ok(installed)
     }
 
+    /// Installs the table, the routes and the routing rules.
     fn fill(&self) -> Result<(), GatewayError> {
         // The lock shows that no gateway of this name runs: an existing table was left by one without a keeper.
         remove_table(&self.before.table)?;
@@ -287,7 +289,7 @@ impl Installed {
         nft(&rules::all(&self.config, self.ports, self.before.forwarding.is_some()))?;
         self.remember()
     }
-    /// The table is now as intended.
+    /// Records the present table as the intended one.
     fn remember(&self) -> Result<(), GatewayError> {
         self.intended.set(nft::listing(&self.before.table)?.unwrap_or_default());
         Ok(())
@@ -297,11 +299,11 @@ impl Installed {
         self.intended.clone()
     }
 
-    /// Restores the table, and the routes with it, if the table is not as intended; true: it was not. `ends`: the two ends of each open
-    /// connection over the link, which the table has to know.
+    /// Restores the table, and the routes with it, unless the table is as intended. Returns whether that was necessary. `ends` gives the two
+    /// ends of each open connection over the link, which the table has to know.
     ///
     /// # Errors
-    /// If the system refuses it.
+    /// If the system refuses a change.
     pub fn mend(&mut self, ends: impl FnOnce() -> Vec<Ends>) -> Result<bool, GatewayError> {
         if self.intended.is_met(&self.before.table)? {
             return Ok(false);
@@ -309,8 +311,9 @@ impl Installed {
         self.restore(&ends()).map(|()| true)
     }
 
+    /// Replaces the table, and installs the routes of marked packets.
     fn restore(&self, ends: &[Ends]) -> Result<(), GatewayError> {
-        // Until this succeeds, no table counts as intended.
+        // Until the replacement succeeds, no table counts as intended.
         self.intended.set(String::new());
         if self.config.intercepted().is_some() {
             self.intercept()?;
@@ -331,7 +334,7 @@ impl Installed {
 
     /// Installs the routes and routing rules of marked packets, and the settings that they need.
     fn intercept(&self) -> Result<(), GatewayError> {
-        self.set_up()?;
+        self.set_sysctls()?;
         for v6 in families() {
             routing::set_route(v6, TABLES[0], DefaultRoute::Here)?;
             if self.config.on_failure == OnFailure::Block {
@@ -345,8 +348,8 @@ impl Installed {
         Ok(())
     }
 
-    /// Sets the sysctls that the packets of split connections need; true: one of them had another value.
-    fn set_up(&self) -> Result<bool, GatewayError> {
+    /// Sets the sysctls that the packets of split connections need. Returns whether one of them had another value.
+    fn set_sysctls(&self) -> Result<bool, GatewayError> {
         let set = |key: &str, value: &str| {
             let other = fs::read_to_string(key).is_ok_and(|v| v.trim() != value);
             if other { fs::write(key, value).map(|()| true) } else { Ok(false) }
@@ -363,11 +366,11 @@ impl Installed {
         Ok(other)
     }
 
-    /// Restores routes, routing rules and settings of marked packets that are missing; true: some were. Others may flush them, and the route to
-    /// the gateway's interface goes while that is down.
+    /// Restores the routes, routing rules and settings of marked packets that are missing. Returns whether some were. Other programs may flush
+    /// them, and the route to the gateway's interface disappears while that interface is down.
     ///
     /// # Errors
-    /// If the system refuses it, or one of the two interfaces is gone, down or part of a VRF.
+    /// If the system refuses a change, or one of the two interfaces is gone, down or part of a VRF.
     pub(crate) fn renew_routes(&self) -> Result<bool, GatewayError> {
         let Some(terrestrial) = self.config.intercepted() else { return Ok(false) };
         for interface in [&terrestrial.interface, &self.config.satellite.interface] {
@@ -379,7 +382,7 @@ impl Installed {
                 return Err(GatewayError::InterfaceDown(interface.clone()));
             }
         }
-        let mut missing = self.set_up()?;
+        let mut missing = self.set_sysctls()?;
         for v6 in families() {
             missing |= routing::add_route(v6, TABLES[0], DefaultRoute::Here)?;
             missing |= routing::add_route(v6, TABLES[1], DefaultRoute::Out(self.interface))?;
@@ -390,11 +393,11 @@ impl Installed {
         Ok(missing)
     }
 
-    /// Intercepts new connections by another configuration, in one transaction, so that none is missed. `ends`: as for
+    /// Intercepts new connections by another configuration, in one transaction, so that none is missed. `ends` is as for
     /// [`Self::mend`], since the table may be gone.
     ///
     /// # Errors
-    /// If the rules cannot be changed; the old ones hold then.
+    /// If the rules cannot be changed; the old ones then stay.
     pub fn change(&mut self, config: &Config, ends: impl FnOnce() -> Vec<Ends>) -> Result<(), GatewayError> {
         let old = std::mem::replace(&mut self.config, config.clone());
         let changed = self.enforce(ends);
@@ -426,10 +429,10 @@ impl Installed {
     }
 
     /// Starts or stops the interception of new connections (`open`), and their tracking in a zone of their own (`tracked`). While
-    /// interception is stopped, new connections are forwarded. `ends`: as for [`Self::mend`].
+    /// interception is stopped, new connections are forwarded. `ends` is as for [`Self::mend`].
     ///
     /// # Errors
-    /// If the rules cannot be changed. They do not count as intended then, until [`Self::mend`] succeeds.
+    /// If the rules cannot be changed. No table counts as intended then, until [`Self::mend`] succeeds.
     pub fn admit(
         &mut self,
         (open, tracked): (bool, bool),
@@ -449,7 +452,7 @@ impl Installed {
     /// Gives the keeper a sign of life. After the first one, the keeper expects others.
     pub(crate) fn live(&mut self) {
         if let Some((_, stdin)) = &mut self.keeper {
-            // A full pipe of a keeper that reads nothing is no error, nor is a keeper that is gone.
+            // It is no error if the keeper reads nothing, so that the pipe is full, or if the keeper is gone.
             let _ = stdin.write(&[1]);
         }
     }
@@ -468,10 +471,11 @@ impl Drop for Installed {
     }
 }
 
+/// Checks that the kernel forwards packets of the families that the file needs.
 fn forwarding(config: &Config) -> Result<(), GatewayError> {
     let off = |key: &str| fs::read_to_string(format!("/proc/sys/{key}")).is_ok_and(|v| v.trim() == "0");
     let Some(terrestrial) = &config.terrestrial else { return Ok(()) };
-    // IPv4 needs no forwarding, and the lack of IPv6 is an error, if all networks of the file are of IPv6.
+    // If all networks of the file are of IPv6, forwarding of IPv4 is not needed, and the lack of IPv6 is an error.
     let only_v6 = terrestrial.networks.iter().chain(&config.satellite.networks).all(|n| n.address.is_ipv6());
     if !only_v6 && off("net/ipv4/ip_forward") {
         return Err(GatewayError::NoForwarding { family: "IPv4", key: "net.ipv4.ip_forward" });
@@ -485,13 +489,14 @@ fn forwarding(config: &Config) -> Result<(), GatewayError> {
     Ok(())
 }
 
+/// Starts the keeper; `None` if there is to be none.
 fn keeper(
     again: &[std::ffi::OsString],
     before: &SavedSettings,
     noted: &Path,
     on_failure: OnFailure,
 ) -> Result<Option<(Child, ChildStdin)>, GatewayError> {
-    // With "block", everything must stay after a kill, so that new connections are dropped.
+    // With `on-failure = "block"`, everything must stay after a kill, so that new connections are dropped.
     let (Some((program, first)), OnFailure::Bypass) = (again.split_first(), on_failure) else {
         return Ok(None);
     };
@@ -519,10 +524,10 @@ fn keeper(
     Ok(stdin.map(|stdin| (child, stdin)))
 }
 
-/// The keeper: waits for the end of its standard input, which the gateway holds open, and then removes everything. `words` are
-/// the arguments that the gateway has appended.
+/// The keeper: waits for the end of its standard input, which the gateway holds open, and then removes everything that the gateway has
+/// installed. `words` are the arguments that the gateway has appended.
 ///
-/// Bytes on standard input are signs of life. If they stop, new connections are no longer intercepted.
+/// Bytes on standard input are signs of life. If they stop, the keeper stops the interception of new connections.
 pub fn keep(words: &[String]) {
     let [table, early_demux, reflect_tos, forwarding, noted, gateway] = words else { return };
     let _ = writeln!(io::stdout(), "waits").and_then(|()| io::stdout().flush());
@@ -530,12 +535,12 @@ pub fn keep(words: &[String]) {
     let (early_demux, reflect_tos) = (early_demux == "1", reflect_tos == "1");
     let forwarding = (!forwarding.is_empty()).then(|| forwarding.clone());
     let before = SavedSettings { table: table.clone(), early_demux, reflect_tos, forwarding };
-    sweep(Path::new(noted), gateway, &before);
+    clean_up(Path::new(noted), gateway, &before);
 }
 
-/// Returns when standard input ends.
+/// Watches for signs of life on standard input, and returns when it ends.
 fn watch_over(table: &str) {
-    // Without a buffer, of which poll(2) would not know.
+    // A file has no buffer. poll(2) would not know of bytes in the buffer of `Stdin`.
     let Ok(mut stdin) = io::stdin().as_fd().try_clone_to_owned().map(File::from) else { return };
     let mut lives = false;
     loop {
@@ -564,14 +569,15 @@ fn watch_over(table: &str) {
 }
 
 /// Removes what a gateway has left behind, unless one of its name runs again. `path` is its file of saved settings; `gateway` is its
-/// process ID, which may still be noted in the lock: when a process dies, the kernel may close its pipe to the keeper before its lock.
-fn sweep(path: &Path, gateway: &str, there: &SavedSettings) {
+/// process ID, which may still be noted in the lock: when a process dies, the kernel may close the pipe to the keeper before it releases
+/// the lock.
+fn clean_up(path: &Path, gateway: &str, before: &SavedSettings) {
     let (Some(folder), Some(name)) = (path.parent(), path.file_stem().and_then(|n| n.to_str())) else {
         return;
     };
     // A gateway that runs again by now restores the settings itself when it ends.
     let Ok(_lock) = Lock::take_as(folder, name, KEEPER, gateway) else { return };
-    let _ = remove(there);
+    let _ = remove(before);
     saved_settings::forget(path);
     control::forget(folder, name);
 }

@@ -1,11 +1,11 @@
-//! Watches over the gateway's table of nftables. Others may remove it while the gateway runs: `nft flush ruleset` is how services of
-//! firewalls start.
+//! Watches over the gateway's table of nftables. Other programs may remove the table while the gateway runs: services of firewalls start with
+//! `nft flush ruleset`.
 //!
 //! ```text
-//! RulesWatch  a thread: looks at the table when the kernel says that something of it has changed, and compares
-//! Rules       what has become of the table so far, for the status, the log and metrics
+//! RulesWatch  a thread that compares the table with what it should be, when the kernel says that something in it has changed
+//! Rules       the history of the table, for the status, the log and metrics
 //! ```
-//! The thread only looks. The gateway's own thread repairs (`system::Installed::mend`), since it alone changes the table.
+//! The thread only compares. The gateway's first thread repairs (`system::Installed::mend`), since it alone changes the table.
 
 use crate::error::GatewayError;
 use crate::nft;
@@ -19,13 +19,13 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How often the thread looks whether it is to end, milliseconds.
-const PATIENCE: u16 = 200;
-/// Least time between two looks. It is short, since packets that pass while the rules are missing are lost to the gateway.
+/// Maximum wait for a notice of the kernel, milliseconds: then the thread checks whether it is to end.
+const WAIT: u16 = 200;
+/// Minimum time between two comparisons. It is short, since packets that pass while the rules are missing are lost to the gateway.
 const LEAST: Duration = Duration::from_millis(50);
-/// Time between looks while the table is not as intended, or where the kernel sends no notices.
+/// Time between comparisons while the table is not as intended, or where the kernel sends no notices.
 const OFTEN: Duration = Duration::from_secs(2);
-/// Time between looks otherwise.
+/// Time between comparisons otherwise.
 const SELDOM: Duration = Duration::from_secs(60);
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -43,14 +43,14 @@ impl ExpectedRules {
     /// Whether the table is as intended.
     ///
     /// # Errors
-    /// If that cannot be found out.
+    /// If `nft` cannot be run.
     pub(crate) fn is_met(&self, table: &str) -> Result<bool, GatewayError> {
         let found = nft::listing(table)?;
         Ok(found.as_ref() == Some(&*lock(&self.0)))
     }
 }
 
-/// The thread that looks; dropping it ends the thread.
+/// The thread that compares; dropping this ends the thread.
 #[derive(Debug)]
 pub(crate) struct RulesWatch {
     /// See [`Self::alarm`].
@@ -59,7 +59,7 @@ pub(crate) struct RulesWatch {
 }
 
 impl RulesWatch {
-    /// Starts in the calling thread's network namespace; `wake` is called when [`Self::alarm`] has something to say.
+    /// Starts in the calling thread's network namespace; `wake` is called when [`Self::alarm`] has something to report.
     ///
     /// # Errors
     /// If the system has no room for a thread.
@@ -70,34 +70,34 @@ impl RulesWatch {
     ) -> Result<Self, GatewayError> {
         let alarm = Arc::<Mutex<Option<Option<Author>>>>::default();
         let raised = alarm.clone();
-        // Without notices it looks every few seconds.
+        // Without notices, the thread compares at intervals of [`OFTEN`].
         let mut changes = Changes::new(&table).ok();
-        let look = move |stop: &AtomicBool| {
-            let (mut looked, mut due) = (Instant::ZERO, Clock::now());
-            let mut last = None;
+        let compare = move |stop: &AtomicBool| {
+            let (mut compared, mut due) = (Instant::ZERO, Clock::now());
+            let mut last_author = None;
             while !stop.load(Ordering::Relaxed) {
                 let (changed, author) = changes.as_mut().map_or_else(
                     || {
-                        std::thread::sleep(std::time::Duration::from_millis(PATIENCE.into()));
+                        std::thread::sleep(std::time::Duration::from_millis(WAIT.into()));
                         (false, None)
                     },
                     |changes| {
-                        let _ = poll(&mut [PollFd::new(changes.as_fd(), PollFlags::POLLIN)], PATIENCE);
+                        let _ = poll(&mut [PollFd::new(changes.as_fd(), PollFlags::POLLIN)], WAIT);
                         changes.take()
                     },
                 );
                 let now = Clock::now();
                 if changed {
-                    (due, last) = (now, author.or(last));
+                    (due, last_author) = (now, author.or(last_author));
                 }
-                if now < due.max(looked + LEAST) {
+                if now < due.max(compared + LEAST) {
                     continue;
                 }
-                looked = now;
+                compared = now;
                 // If nft cannot be asked, no alarm is raised.
                 let met = intended.is_met(&table).unwrap_or(true);
                 due = now + if met && changes.is_some() { SELDOM } else { OFTEN };
-                let author = last.take();
+                let author = last_author.take();
                 if !met {
                     let mut raised = lock(&raised);
                     let known = raised.take().flatten();
@@ -107,20 +107,23 @@ impl RulesWatch {
                 }
             }
         };
-        Ok(Self { alarm, _worker: Worker::start("watch", look)? })
+        Ok(Self { alarm, _worker: Worker::start("watch", compare)? })
     }
-    /// `Some` if the table was not as intended; inside, who changed something last, if the kernel has said so.
+    /// `Some` if the table was not as intended since the last call. The inner value is the author of the last change, if the kernel named one.
     pub(crate) fn alarm(&self) -> Option<Option<Author>> {
         lock(&self.alarm).take()
     }
 }
 
-/// What has become of the table.
+/// The history of the table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rules {
+    /// How often the table was restored, and when it last was.
     restored: u64,
-    last: Option<Instant>,
+    last_restored: Option<Instant>,
+    /// Who last changed the table, if the kernel named somebody.
     author: Option<String>,
+    /// Since when the table cannot be restored, and why.
     lost: Option<(Instant, String)>,
 }
 
@@ -128,7 +131,7 @@ impl Rules {
     /// The table was restored; returns the line for the log.
     pub(crate) fn restored(&mut self, now: Instant, author: Option<Author>) -> String {
         self.blame(author);
-        (self.lost, self.last) = (None, Some(now));
+        (self.lost, self.last_restored) = (None, Some(now));
         self.restored += 1;
         let who = self.author.as_deref().unwrap_or("somebody");
         format!("{who} had removed or changed its rules of nftables: they are restored")
@@ -165,7 +168,7 @@ impl Rules {
         RulesStatus {
             in_place: self.lost.is_none(),
             restored: self.restored,
-            last_restored: self.last.map(|at| (now - at).as_secs_f64()),
+            last_restored: self.last_restored.map(|at| (now - at).as_secs_f64()),
             changed_by: self.author.clone(),
             lost_for: self.lost.as_ref().map(|(since, _)| (now - *since).as_secs_f64()),
             message: self.lost.as_ref().map(|(_, why)| why.clone()),
@@ -177,15 +180,15 @@ impl Rules {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct RulesStatus {
-    /// They are as the gateway has made them.
+    /// Whether the rules are as the gateway has made them.
     pub in_place: bool,
-    /// How often they were gone or changed, and were restored.
+    /// How often the rules were gone or changed, and were restored.
     pub restored: u64,
-    /// Time since that last happened, seconds.
+    /// Time since they were last restored, seconds.
     pub last_restored: Option<f64>,
-    /// Who had last removed or changed them, if the kernel has said so.
+    /// Who last removed or changed them, if the kernel named somebody.
     pub changed_by: Option<String>,
-    /// How long they have been gone or changed, seconds, if they cannot be restored.
+    /// For how long they have been gone or changed, seconds, if they cannot be restored.
     pub lost_for: Option<f64>,
     /// Why they cannot be restored.
     pub message: Option<String>,
@@ -196,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_loss_is_told_once_and_its_author_kept() {
+    fn a_loss_is_reported_once_and_its_author_kept() {
         let mut rules = Rules::default();
         let at = |s| Instant::ZERO + Duration::from_secs(s);
         let nft = |process| Some(Author { process, name: "nft".into() });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-/// A thread; dropping it ends the thread.
+/// A thread; dropping this ends the thread.
 #[derive(Debug)]
 pub(crate) struct Worker {
     stop: Arc<AtomicBool>,
@@ -13,7 +13,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Starts `work` in the calling thread's network namespace. It returns soon after its argument has become true.
+    /// Starts `work` in the calling thread's network namespace. `work` returns soon after its argument has become true.
     ///
     /// # Errors
     /// If the system has no room for a thread.
@@ -27,7 +27,7 @@ impl Worker {
         let thread = thread.map_err(GatewayError::os("start a thread"))?;
         Ok(Self { stop, thread: Some(thread) })
     }
-    /// Whether it has ended by itself: it has panicked.
+    /// Whether the thread has ended before it was told to, which it does only by a panic.
     pub(crate) fn has_ended(&self) -> bool {
         self.thread.as_ref().is_some_and(JoinHandle::is_finished)
     }

@@ -33,13 +33,13 @@ pub struct File {
     /// Resource limits and timeouts.
     #[serde(default)]
     pub limits: Limits,
-    /// Where lines about connections and events go.
+    /// Where the lines about connections and events go.
     #[serde(default)]
     pub log: LogConfig,
     /// What happens to new connections after the gateway was killed.
     #[serde(default)]
     pub on_failure: OnFailure,
-    /// What is measured of connections.
+    /// Which measurements of connections are made.
     #[serde(default)]
     pub evidence: evidence::Settings,
     /// Whether the path is tested before low-priority packets are sent.
@@ -70,16 +70,16 @@ pub struct Satellite {
     /// Networks behind the link.
     #[serde(default = "everything")]
     pub networks: Vec<Network>,
-    /// The kind of the link, which sets those of the keys below that the file leaves out.
+    /// The kind of the link, which sets those of the TCP keys below that the file leaves out.
     #[serde(default)]
     pub profile: Option<LinkProfile>,
-    /// RTT of the link; only a profile needs it.
+    /// RTT of the link; only a profile uses it.
     #[serde(default)]
     pub rtt: Option<Time>,
-    /// Pacing rate of IP packets, so that the queue is in the gateway; `None`: no pacing.
+    /// Pacing rate of IP packets towards the link, so that the queue is in the gateway; `None`: no pacing.
     #[serde(default, deserialize_with = "finite_rate")]
     pub rate: Option<Rate>,
-    /// Connections to a known gateway start with a part of the congestion window of earlier connections; has no effect without `rate`.
+    /// Whether connections to a known gateway start with a part of the congestion window of earlier connections, if there is a `rate`.
     #[serde(default = "yes")]
     pub resume: bool,
     /// How long the SYN to a known gateway waits for the first bytes of the client, so that it can carry them; zero: SYNs carry
@@ -89,6 +89,7 @@ pub struct Satellite {
     /// MTU of the link, bytes.
     #[serde(default = "ethernet")]
     pub mtu: u16,
+    // The values of the next five keys are read as in a scenario file (`Satellite::endpoint`).
     #[serde(default)]
     pub(super) cc: Option<toml::Value>,
     #[serde(default)]
@@ -99,7 +100,6 @@ pub struct Satellite {
     pub(super) rwnd: Option<toml::Value>,
     #[serde(default)]
     pub(super) sndbuf: Option<toml::Value>,
-    /// How probes are marked.
     #[serde(default)]
     pub(super) probe_mark: Marking,
 }
@@ -158,12 +158,12 @@ impl Default for Limits {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preserve {
-    /// Its address and port; another port if that one is in use.
+    /// The client's address and port; another port if that one is in use.
     #[default]
     Full,
-    /// Its address.
+    /// The client's address, with any port.
     Address,
-    /// Nothing: the address is that of the gateway.
+    /// Neither: the connection comes from the gateway's address.
     None,
 }
 
@@ -178,6 +178,7 @@ pub enum OnFailure {
     Block,
 }
 
+/// How probes are marked; [`skyhaul_wire::Profile`] has the formats.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Marking {
@@ -204,7 +205,7 @@ fn everything() -> Vec<Network> {
 fn yes() -> bool {
     true
 }
-/// Longer than the RTT of a local network, and too short to be felt where the server speaks first.
+/// The default of `satellite.early-data`: longer than the RTT of a local network, and too short to be felt where the server speaks first.
 fn soon() -> Time {
     Time(Duration::from_millis(5))
 }

@@ -11,13 +11,13 @@ use skyhaul_scenario::ScenarioError;
 use skyhaul_tcp::config::Keepalive;
 use skyhaul_wire::Profile;
 
-/// Timeout of the nftables set of connections over the link, seconds.
+/// Timeout of an element of the nftables set of connections over the link, seconds.
 pub(crate) const MEMORY: u32 = 120;
 /// Maximum idle time before a keepalive. It is half of [`MEMORY`], since the answer to one keepalive may be lost.
 const LONGEST_SILENCE: Duration = Duration::from_secs(MEMORY as u64 / 2);
 
 /// Keepalives of connections over the link. They detect that the peer is gone, since its reset is sent once and may be lost.
-/// They last for `stuck`, so that an outage that [`Limits::stuck`] allows does not end a connection.
+/// They are repeated for `stuck` (`limits.stuck`), so that an outage of that length does not end a connection.
 fn keepalive(stuck: Duration) -> Keepalive {
     let interval = Duration::from_secs(10);
     let probes = (stuck.as_secs_f64() / interval.as_secs_f64()).ceil();
@@ -57,21 +57,21 @@ impl Satellite {
             _ => None,
         }
     }
-    /// Whether the file sets a key of the endpoint.
+    /// Whether the file sets this key of `satellite.endpoint`.
     fn sets(&self, key: &str) -> bool {
         let table = self.endpoint.as_ref().and_then(toml::Value::as_table);
         table.is_some_and(|t| t.contains_key(key))
     }
-    /// Whether connections search for the MTU of paths on which it is not known: the file does not say otherwise.
+    /// Whether connections search for the MTU of paths whose MTU is not known: they do unless the file sets `mtu-search`.
     pub(crate) fn searches_mtu(&self) -> bool {
         !self.sets("mtu-search")
     }
-    /// The same with the congestion control for paths on which low priority has not been found to work.
+    /// A copy with the congestion control for paths on which low priority has not been found to work.
     pub(super) fn fallback(&self) -> Self {
         let cc = self.fallback_cc.clone().unwrap_or_else(|| toml::Value::String("cubic".into()));
         Self { cc: Some(cc), ..self.clone() }
     }
-    /// The same with the settings of the second arm of an A/B test.
+    /// A copy with the settings of the second arm of an A/B test.
     pub(super) fn with(&self, other: &evidence::SecondArm) -> Self {
         let or = |theirs: &Option<toml::Value>, ours: &Option<toml::Value>| {
             theirs.as_ref().or(ours.as_ref()).cloned()
@@ -107,9 +107,9 @@ impl Satellite {
             let tcp = &mut endpoint.tcp;
             tcp.rto.max = link.rto_max;
             if !self.sets("max-retransmissions") {
-                // An outage that `stuck` allows does not end a connection.
+                // The timer expires more often with a lower maximum: an outage of `stuck` does not end a connection.
                 let more = (stuck.as_secs_f64() / tcp.rto.max.as_secs_f64()).ceil();
-                tcp.max_retransmissions += more as u32;
+                tcp.max_retransmissions = tcp.max_retransmissions.saturating_add(more as u32);
             }
         }
         if endpoint.tcp.keepalive.idle.is_zero() || endpoint.tcp.keepalive.idle > LONGEST_SILENCE {

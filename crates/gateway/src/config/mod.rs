@@ -1,4 +1,4 @@
-//! The configuration of a gateway: its file, and what follows from it.
+//! The configuration of a gateway: what its file says, and the settings that follow from that.
 
 mod file;
 mod link;
@@ -14,7 +14,7 @@ use skyhaul_net::host::Endpoint;
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 
-/// The configuration of a gateway: what its file says, which it dereferences to, and what follows from that.
+/// The configuration of a gateway: what its file says, to which it dereferences, and the settings that follow from that.
 #[derive(Clone, Debug)]
 pub struct Config {
     file: File,
@@ -41,7 +41,7 @@ impl DerefMut for Config {
 
 /// Maximum number of threads.
 const MOST_THREADS: usize = 64;
-/// Maximum of `satellite.early-data`: how long a SYN waits for the first bytes of a client.
+/// Maximum of `satellite.early-data`, the time for which a SYN waits for the first bytes of a client.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 /// Maximum size of a configuration file, bytes.
 const LONGEST: u64 = 1 << 20;
@@ -95,7 +95,7 @@ impl Config {
         for (key, interface) in
             interfaces.into_iter().chain([("satellite.interface", &f.satellite.interface)])
         {
-            // The kernel's rule (dev_valid_name), and no quotes, which would end the name in an nftables rule.
+            // What the kernel refuses (dev_valid_name), and characters that would end the name in an nftables rule.
             let odd =
                 |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | ':' | '"' | '\\' | ';');
             if interface.is_empty() || interface.len() > LONGEST_INTERFACE || interface.chars().any(odd) {
@@ -176,7 +176,7 @@ impl Config {
         Ok(Self { file: f, endpoint, fallback, other })
     }
 
-    /// Whether connections may send low-priority packets, so that the path is to be tested for it.
+    /// Whether the path is tested for low priority: as the file says, or else because connections may send low-priority packets.
     #[must_use]
     pub fn tests_priority(&self) -> bool {
         let sends = || [Some(&self.endpoint), self.other.as_ref()].into_iter().flatten().any(low_priority);
@@ -190,14 +190,14 @@ impl Config {
         self.terrestrial.as_ref().filter(|_| self.evidence.mode != evidence::Mode::Shadow)
     }
 
-    /// Whether connections of IPv6 are to be split.
+    /// Whether connections of IPv6 are to be split: networks of both sides include some of IPv6.
     #[must_use]
     pub fn speaks_of_ipv6(&self) -> bool {
         let sides = self.intercepted().map(|t| [&t.networks, &self.satellite.networks]);
         sides.is_some_and(|sides| sides.iter().all(|s| s.iter().any(|n| n.address.is_ipv6())))
     }
 
-    /// Whether the gateway forwards ports, of either side.
+    /// Whether the gateway forwards or publishes ports.
     #[must_use]
     pub fn forwards_ports(&self) -> bool {
         !self.forward.is_empty() || !self.publish.is_empty()
@@ -244,15 +244,15 @@ pub(crate) fn low_priority(endpoint: &Endpoint) -> bool {
     policy.is_some_and(|p| (p.probes || p.low_priority_data) && !p.judges_priority)
 }
 
-/// Two networks of which one contains the other.
+/// Two networks of which the first contains the second.
 fn overlapping(networks: &[Network]) -> Option<(Network, Network)> {
     networks.iter().enumerate().find_map(|(i, a)| {
-        let within =
-            |b: &&Network| a.prefix <= b.prefix && skyhaul_net::tun::within(a.address, b.address, a.prefix);
-        networks.iter().enumerate().filter(|(k, _)| *k != i).map(|(_, b)| b).find(within).map(|b| (*a, *b))
+        let mut others = networks.iter().enumerate().filter(|(k, _)| *k != i).map(|(_, b)| b);
+        others.find(|b| a.covers(b)).map(|b| (*a, *b))
     })
 }
 
+/// The text with spaces for line breaks.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -27,6 +27,14 @@ fn keepalives_outlast_the_outage_that_is_allowed() {
 }
 
 #[test]
+fn any_outage_may_be_allowed() {
+    let text =
+        format!("{LEAST}profile = \"geo\"\nrate = \"10 Mbit/s\"\n[limits]\nstuck = \"1000000000000 s\"\n");
+    let c = Config::parse("g.toml", &text).unwrap();
+    assert_eq!(c.endpoint.tcp.max_retransmissions, u32::MAX);
+}
+
+#[test]
 fn ports_are_forwarded_without_hosts() {
     let parse = |more: &str| Config::parse("g.toml", &format!("[satellite]\ninterface = \"sat0\"\n{more}"));
     let forward = "[[forward]]\nlisten = \"[::1]:80\"\nto = \"203.0.113.7:80\"\n";

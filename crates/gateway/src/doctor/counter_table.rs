@@ -1,4 +1,4 @@
-//! Counts SYNs and their answers where they arrive, in an nftables table that is removed afterwards, and explains the counts.
+//! Counts of SYNs and their answers where they arrive, in an nftables table that is removed afterwards, and what the counts mean.
 
 use super::{Finding, doubt, finding};
 use crate::config::Config;
@@ -19,8 +19,8 @@ pub(super) struct CounterTable {
 }
 
 impl CounterTable {
-    /// Installs the table. `rules` are pairs of a chain and a rule: `arrive` sees every packet that arrives, `leave` every packet that
-    /// leaves. `sets` are the names of sets that count packets by interface.
+    /// Installs the table. `rules` are pairs of a chain and a rule: chain `arrive` has every packet that arrives, chain `leave` every packet
+    /// that leaves. `sets` are the names of sets that count packets by interface.
     pub(super) fn begin(
         counters: &[&str],
         sets: &[&str],
@@ -85,7 +85,7 @@ pub(super) fn interfaces(counts: &BTreeMap<String, u64>, set: &str) -> String {
     of.map(|(name, n)| format!("{name} ({n})")).collect::<Vec<_>>().join(", ")
 }
 
-/// Counts for this time the SYNs that arrive, and the answers of servers behind the link, and explains the counts.
+/// Counts, during this time, the SYNs that arrive and the answers of servers behind the link, and explains the counts.
 #[must_use]
 pub fn watch(config: &Config, time: Duration) -> Vec<Finding> {
     let Some(terrestrial) = &config.terrestrial else {
@@ -95,7 +95,8 @@ pub fn watch(config: &Config, time: Duration) -> Vec<Finding> {
     let mut rules = vec![
         ("arrive", format!("iifname \"{lan}\" {SYN} counter name at_hosts")),
         ("arrive", format!("iifname \"{sat}\" {SYN} counter name at_link")),
-        ("arrive", format!("iifname \"{lan}\" {SYN} fib daddr type local counter name local")),
+        ("arrive", format!("iifname \"{lan}\" {SYN} fib daddr type local counter name hosts_local")),
+        ("arrive", format!("iifname \"{sat}\" {SYN} fib daddr type local counter name link_local")),
         (
             "arrive",
             format!(
@@ -127,28 +128,28 @@ pub fn watch(config: &Config, time: Duration) -> Vec<Finding> {
             }
         }
     }
-    let counters = ["at_hosts", "at_link", "local", "answers", "hosts_meant", "link_meant"];
-    let look = match CounterTable::begin(&counters, &["other", "astray"], &rules) {
-        Ok(look) => look,
+    let counters =
+        ["at_hosts", "at_link", "hosts_local", "link_local", "answers", "hosts_meant", "link_meant"];
+    let table = match CounterTable::begin(&counters, &["other", "astray"], &rules) {
+        Ok(table) => table,
         Err(e) => return vec![finding("SYNs", false, e.to_string())],
     };
     std::thread::sleep(std::time::Duration::from_nanos(time.as_nanos()));
-    explain(config, lan, sat, &look.counts())
+    explain(config, lan, sat, &table.counts())
 }
 
 fn explain(config: &Config, lan: &str, sat: &str, counts: &BTreeMap<String, u64>) -> Vec<Finding> {
     let n = |name: &str| counts.get(name).copied().unwrap_or(0);
     let other = interfaces(counts, "other");
     let mut all = Vec::new();
-    for (what, here, came, meant) in [
-        (format!("SYNs at {lan}"), lan, n("at_hosts"), n("hosts_meant")),
-        (format!("SYNs at {sat}"), sat, n("at_link"), n("link_meant")),
+    for (what, here, came, meant, local) in [
+        (format!("SYNs at {lan}"), lan, n("at_hosts"), n("hosts_meant"), n("hosts_local")),
+        (format!("SYNs at {sat}"), sat, n("at_link"), n("link_meant"), n("link_local")),
     ] {
-        let works = n("hosts_meant") + n("link_meant") > 0;
+        let some_meant = n("hosts_meant") + n("link_meant") > 0;
         all.push(if meant > 0 {
             finding(what, true, format!("{came} arrived, {meant} of them between the networks and ports of the file"))
         } else if came > 0 {
-            let local = if here == lan { n("local") } else { 0 };
             finding(
                 what,
                 false,
@@ -157,7 +158,7 @@ fn explain(config: &Config, lan: &str, sat: &str, counts: &BTreeMap<String, u64>
                      itself): look at networks and [split]"
                 ),
             )
-        } else if works {
+        } else if some_meant {
             doubt(what, "none arrived")
         } else if other.is_empty() {
             let message = if here == lan {
@@ -224,11 +225,13 @@ mod tests {
             !elsewhere[0].0 && elsewhere[0].1.contains("at eth2 (5): is terrestrial.interface"),
             "{elsewhere:?}"
         );
-        let not_meant = findings(&[("at_hosts", 4), ("local", 3)]);
+        let not_meant = findings(&[("at_hosts", 4), ("hosts_local", 3)]);
         assert!(
             !not_meant[0].0 && not_meant[0].1.contains("(3 were for this machine itself)"),
             "{not_meant:?}"
         );
+        let at_link = findings(&[("at_link", 4), ("link_local", 2)]);
+        assert!(at_link[1].1.contains("(2 were for this machine itself)"), "{at_link:?}");
         let good = findings(&[("at_hosts", 4), ("hosts_meant", 4), ("answers", 2)]);
         assert!(good.iter().all(|(ok, _)| *ok) && good.len() == 2, "{good:?}");
         let astray = findings(&[("at_hosts", 4), ("hosts_meant", 4), ("astray eth3", 2)]);

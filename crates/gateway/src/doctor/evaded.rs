@@ -1,18 +1,18 @@
-//! Rules of others for forwarded connections, which split connections evade: a connection of a host ends at this machine, so that its
-//! packets pass hook input instead of hook forward, and another connection begins here.
+//! Rules of other programs for forwarded connections. Split connections evade them: the connection of a host ends at this machine, so that
+//! its packets pass hook input instead of hook forward, and another connection begins here.
 
 use super::{Finding, doubt};
 use crate::config::{Config, Network};
 use crate::nft;
 use crate::rules::{self, MARKS};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Maximum number of rules that are listed.
 const MOST: usize = 20;
 
-/// Rules of others that split connections evade, each with what to write instead; nothing if nft cannot be asked.
+/// A finding for each rule that split connections evade, with what to write instead; none if `nft` cannot be asked.
 #[must_use]
 pub fn evaded(config: &Config) -> Vec<Finding> {
     if config.intercepted().is_none() {
@@ -23,10 +23,10 @@ pub fn evaded(config: &Config) -> Vec<Finding> {
     evaded_of(config, &listed, &texts(&String::from_utf8_lossy(&text.stdout)))
 }
 
-/// A rule: the family and the name of its table, and its handle.
+/// What identifies a rule: the family and the name of its table, and its handle.
 type Key = (String, String, u64);
 
-/// The text of each rule.
+/// The text of each rule in what `nft -a list ruleset` prints.
 fn texts(listing: &str) -> BTreeMap<Key, String> {
     let mut table = (String::new(), String::new());
     let mut all = BTreeMap::new();
@@ -49,8 +49,8 @@ fn key(rule: &Value) -> Key {
     (word(rule, "family").into(), word(rule, "table").into(), rule["handle"].as_u64().unwrap_or_default())
 }
 
-/// The interface from which a connection comes, and the one to which it goes.
-type Way<'a> = (&'a str, &'a str);
+/// A direction of connections: the interface at which their SYNs arrive, and the one through which these leave.
+type Direction<'a> = (&'a str, &'a str);
 
 fn evaded_of(config: &Config, listed: &Value, texts: &BTreeMap<Key, String>) -> Vec<Finding> {
     let objects = listed["nftables"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -59,22 +59,26 @@ fn evaded_of(config: &Config, listed: &Value, texts: &BTreeMap<Key, String>) -> 
         Some(t) => (t.interface.as_str(), config.satellite.interface.as_str()),
         None => return Vec::new(),
     };
-    let ways: [Way<'_>; 2] = [(hosts, link), (link, hosts)];
+    let all = without_maps(objects);
     let mut found = Vec::new();
+    // A rule that connections of both directions reach is listed once.
+    let mut known = BTreeSet::new();
     let chains = objects.iter().map(|o| &o["chain"]);
     let forward = chains.filter(|c| word(c, "hook") == "forward" && word(c, "type") == "filter" && !ours(c));
     for chain in forward.filter(|c| ["ip", "ip6", "inet"].contains(&word(c, "family"))) {
-        let rules = reached(objects, chain);
-        for rule in rules.iter().filter(|r| ends(r, &["drop", "reject"])) {
-            if let Some(way) = ways.into_iter().find(|way| applies(rule, *way))
-                && let Some(text) = texts.get(&key(rule))
-            {
-                found.extend(finding(config, rule, text, way));
+        let to_link = reached(&all, chain, (hosts, link));
+        let to_hosts = reached(&all, chain, (link, hosts));
+        for (direction, rules) in [((hosts, link), &to_link), ((link, hosts), &to_hosts)] {
+            for rule in rules.iter().filter(|r| ends(r, &["drop", "reject"])) {
+                if known.insert(std::ptr::from_ref::<Value>(rule))
+                    && let Some(text) = texts.get(&key(rule))
+                {
+                    found.extend(finding(config, rule, text, direction));
+                }
             }
         }
-        let open =
-            |way: Way<'_>| rules.iter().any(|r| ends(r, &["accept"]) && applies(r, way) && is_general(r));
-        if word(chain, "policy") == "drop" && !open((hosts, link)) {
+        let open = to_link.iter().any(|r| ends(r, &["accept"]) && is_general(r));
+        if word(chain, "policy") == "drop" && !open {
             found.push(doubt(
                 format!("chain {} {} {}", word(chain, "family"), word(chain, "table"), word(chain, "name")),
                 format!(
@@ -92,25 +96,77 @@ fn evaded_of(config: &Config, listed: &Value, texts: &BTreeMap<Key, String>) -> 
     found
 }
 
-/// The rules of a chain, and of the chains to which it jumps.
-fn reached<'a>(objects: &'a [Value], chain: &'a Value) -> Vec<&'a Value> {
-    let (family, table) = (word(chain, "family"), word(chain, "table"));
-    let mut names = vec![word(chain, "name")];
-    let mut seen = BTreeSet::new();
+/// The rules of a ruleset. A rule with a verdict map (`vmap`) is replaced by one rule for all keys with the same verdict, or, if its keys
+/// are concatenations of fields, by one for each key.
+fn without_maps(objects: &[Value]) -> Vec<Value> {
     let mut all = Vec::new();
-    while let Some(name) = names.pop().filter(|_| all.len() < 10_000) {
-        if !seen.insert(name) {
+    for rule in objects.iter().filter_map(|o| o.get("rule")) {
+        let Some(map) = expressions(rule).find_map(|e| e.get("vmap")) else {
+            all.push(rule.clone());
+            continue;
+        };
+        let mut groups: Vec<(Vec<&Value>, &Value)> = Vec::new();
+        for element in elements(objects, rule, &map["data"]) {
+            let (key, verdict) = (element[0].pointer("/elem/val").unwrap_or(&element[0]), &element[1]);
+            match groups.iter_mut().find(|(_, v)| *v == verdict && map["key"].get("concat").is_none()) {
+                Some((keys, _)) => keys.push(key),
+                None => groups.push((vec![key], verdict)),
+            }
+        }
+        for (keys, verdict) in groups {
+            let mut plain = rule.clone();
+            let others = expressions(rule).filter(|e| e.get("vmap").is_none()).cloned();
+            let parts = others.chain(conditions(&map["key"], &keys)).chain([verdict.clone()]);
+            plain["expr"] = parts.collect();
+            all.push(plain);
+        }
+    }
+    all
+}
+
+/// The elements of a verdict map, which is written in the rule or has a name: pairs of a key and a verdict.
+fn elements<'a>(objects: &'a [Value], rule: &Value, data: &'a Value) -> &'a [Value] {
+    let named = data.as_str().and_then(|text| {
+        let (name, same) = (text.strip_prefix('@')?, |m: &Value, key| m[key] == rule[key]);
+        let mut maps = objects.iter().map(|o| &o["map"]);
+        maps.find(|m| word(m, "name") == name && same(m, "family") && same(m, "table"))
+    });
+    let all = named.map_or(&data["set"], |map| &map["elem"]);
+    all.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The conditions that a field, or a concatenation of fields, has one of these values. The value `*` stands for all others: no condition.
+fn conditions(field: &Value, values: &[&Value]) -> Vec<Value> {
+    let is = |field: &Value, value: &Value| json!({ "match": { "op": "==", "left": field, "right": value } });
+    match (field["concat"].as_array(), values) {
+        (_, values) if values.iter().any(|v| **v == "*") => Vec::new(),
+        (Some(fields), [value]) => {
+            let values = value["concat"].as_array().into_iter().flatten();
+            fields.iter().zip(values).map(|(field, value)| is(field, value)).collect()
+        }
+        _ => vec![is(field, &json!({ "set": values }))],
+    }
+}
+
+/// The rules that the SYN of a connection may meet: those of a chain, and of the chains to which they jump.
+fn reached<'a>(all: &'a [Value], chain: &'a Value, direction: Direction<'_>) -> Vec<&'a Value> {
+    let mut names = vec![word(chain, "name")];
+    let mut visited = BTreeSet::new();
+    let mut reached = Vec::new();
+    // The limit bounds the time that a ruleset of any size takes.
+    while let Some(name) = names.pop().filter(|_| reached.len() < 10_000) {
+        if !visited.insert(name) {
             continue;
         }
-        let of =
-            |r: &&Value| word(r, "family") == family && word(r, "table") == table && word(r, "chain") == name;
-        for rule in objects.iter().map(|o| &o["rule"]).filter(of) {
-            all.push(rule);
+        let same = |r: &Value, key| r[key] == chain[key];
+        let of = |r: &&Value| same(r, "family") && same(r, "table") && word(r, "chain") == name;
+        for rule in all.iter().filter(of).filter(|r| applies(r, direction)) {
+            reached.push(rule);
             let targets = expressions(rule).filter_map(|e| e.get("jump").or_else(|| e.get("goto")));
             names.extend(targets.map(|t| word(t, "target")));
         }
     }
-    all
+    reached
 }
 
 fn expressions(rule: &Value) -> impl Iterator<Item = &Value> {
@@ -128,11 +184,13 @@ fn values(right: &Value) -> Vec<&Value> {
         .map_or_else(|| vec![right], |set| set.iter().collect())
 }
 
-/// Whether the SYN of a connection that goes this way may meet all conditions of a rule.
-fn applies(rule: &Value, (from, to): Way<'_>) -> bool {
+/// Whether the SYN of a connection in this direction may meet all conditions of a rule.
+fn applies(rule: &Value, (from, to): Direction<'_>) -> bool {
     expressions(rule).filter_map(|e| e.get("match")).all(|m| {
         let (left, values) = (&m["left"], values(&m["right"]));
-        let meets = |held: bool| held != (word(m, "op") == "!=");
+        // The elements of a set with a name are not looked up: the SYN may meet the condition.
+        let named = values.iter().any(|v| v.as_str().is_some_and(|text| text.starts_with('@')));
+        let meets = |equal: bool| named || equal != (word(m, "op") == "!=");
         let is = |name: &str| {
             values.iter().filter_map(|v| v.as_str()).any(|pattern| match pattern.strip_suffix('*') {
                 Some(beginning) => name.starts_with(beginning),
@@ -169,14 +227,14 @@ fn asked<'a>(rule: &'a Value, protocols: &[&str], field: &str) -> Option<Vec<&'a
 }
 
 /// What to write about a rule; `None`: the file already leaves unsplit what the rule is about.
-fn finding(config: &Config, rule: &Value, text: &str, (from, to): Way<'_>) -> Option<Finding> {
+fn finding(config: &Config, rule: &Value, text: &str, (from, to): Direction<'_>) -> Option<Finding> {
     let split = &config.split;
     let ports = asked(rule, &["tcp", "th"], "dport").and_then(|ports| {
         ports.into_iter().map(|p| p.as_u64().and_then(|p| u16::try_from(p).ok())).collect::<Option<Vec<_>>>()
     });
-    let forwarded =
+    let unsplit =
         |p: &u16| split.exclude_ports.contains(p) || (!split.ports.is_empty() && !split.ports.contains(p));
-    if ports.as_ref().is_some_and(|ports| ports.iter().all(forwarded)) {
+    if ports.as_ref().is_some_and(|ports| ports.iter().all(unsplit)) {
         return None;
     }
     let write = if let Some(ports) = ports {
@@ -184,19 +242,18 @@ fn finding(config: &Config, rule: &Value, text: &str, (from, to): Way<'_>) -> Op
         let all: Vec<_> = all.iter().map(u16::to_string).collect();
         format!("write exclude-ports = [{}] in [split]", all.join(", "))
     } else if let Some(networks) = networks(rule) {
-        let within = |n: &Network, o: &Network| o.prefix <= n.prefix && o.contains(n.address);
-        if networks.iter().all(|n| split.exclude.iter().any(|e| within(n, e))) {
+        if networks.iter().all(|n| split.exclude.iter().any(|e| e.covers(n))) {
             return None;
         }
         // Without those within others, which a configuration refuses.
         let all: BTreeSet<_> = split.exclude.iter().copied().chain(networks).collect();
-        let outer = all.iter().filter(|&n| !all.iter().any(|o| o != n && within(n, o)));
+        let outer = all.iter().filter(|&n| !all.iter().any(|o| o != n && o.covers(n)));
         let all: Vec<_> = outer.map(|n| format!("\"{n}\"")).collect();
         format!("write exclude = [{}] in [split]", all.join(", "))
     } else {
         String::new()
     };
-    // Packets of hosts are marked at hook input, and those from the link go on to the gateway's interface.
+    // At hook input, packets of hosts have the gateway's mark. Those from the link are forwarded to the gateway's interface.
     let [near, _] = MARKS;
     let out = format!("oifname \"{to}\"");
     let from_hosts = config.terrestrial.as_ref().is_some_and(|t| t.interface == from);
@@ -205,11 +262,18 @@ fn finding(config: &Config, rule: &Value, text: &str, (from, to): Way<'_>) -> Op
     } else {
         ("forward", format!("oifname \"{}\"", config.interface()))
     };
-    let moved = if text.contains(&out) { text.replace(&out, &instead) } else { format!("{instead} {text}") };
+    let other = if text.contains(" vmap ") {
+        // Verdicts of other keys of the map stay where they are.
+        format!("such a rule at hook {hook}, with {instead}")
+    } else if text.contains(&out) {
+        format!("a rule at hook {hook}: {}", text.replace(&out, &instead))
+    } else {
+        format!("a rule at hook {hook}: {instead} {text}")
+    };
     let or = if write.is_empty() { "write" } else { ", or" };
     Some(doubt(
         format!("rule of {} {} {}", word(rule, "family"), word(rule, "table"), word(rule, "chain")),
-        format!("connections that are split evade it ({text}): {write}{or} a rule at hook {hook}: {moved}"),
+        format!("connections that are split evade it ({text}): {write}{or} {other}"),
     ))
 }
 
@@ -346,6 +410,60 @@ mod tests {
             listed.len() == 1 && listed[0].starts_with("drops what its rules do not accept"),
             "{listed:?}"
         );
+    }
+
+    #[test]
+    fn verdict_maps_lead_to_rules_and_drop() {
+        let vmap = |key: Value, data: Value| json!({ "vmap": { "key": key, "data": data } });
+        let (iif, oif) = (json!({ "meta": { "key": "iifname" } }), json!({ "meta": { "key": "oifname" } }));
+        let port = json!({ "payload": { "protocol": "tcp", "field": "dport" } });
+        let jump = |to: &str| json!({ "jump": { "target": to } });
+        let drop = || json!({ "drop": null });
+        let of_interface = json!({ "set": [["eth9", jump("other")], ["lan0", jump("sub")]] });
+        let ways = json!({ "set": [[{ "concat": ["lan0", "sat0"] }, jump("named")], [{ "concat": ["eth9", "x"] }, drop()]] });
+        let elem = json!([[25, drop()], [{ "elem": { "val": 26, "timeout": 9 } }, drop()], [80, { "accept": null }]]);
+        let objects = vec![
+            json!({ "map": { "family": "inet", "table": "filter", "name": "verdicts", "map": "verdict", "elem": elem } }),
+            chain("forward", "accept"),
+            rule("forward", 1, &[vmap(iif.clone(), of_interface)]),
+            rule("forward", 2, &[vmap(json!({ "concat": [iif, oif] }), ways)]),
+            rule("sub", 3, &[payload("tcp", "dport", json!(443)), drop()]),
+            rule("named", 4, &[vmap(port, json!("@verdicts"))]),
+            rule("other", 5, &[drop()]),
+        ];
+        let texts: Vec<_> =
+            (1..=5).map(|n| (n, if n == 4 { "tcp dport vmap @verdicts" } else { "text" })).collect();
+        let listed = says(&config(""), objects, &texts);
+        assert_eq!(
+            listed,
+            [
+                "connections that are split evade it (tcp dport vmap @verdicts): write exclude-ports = [25, 26, 179] in [split], or such \
+                 a rule at hook input, with meta mark 0x53480001",
+                "connections that are split evade it (text): write exclude-ports = [179, 443] in [split], or a rule at hook input: meta \
+                 mark 0x53480001 text",
+            ]
+        );
+    }
+
+    #[test]
+    fn sets_with_a_name_may_have_the_interfaces() {
+        for op in ["==", "!="] {
+            let left = json!({ "meta": { "key": "iifname" } });
+            let among = json!({ "match": { "op": op, "left": left, "right": "@lans" } });
+            let objects =
+                vec![chain("forward", "accept"), rule("forward", 1, &[among, json!({ "drop": null })])];
+            assert_eq!(says(&config(""), objects, &[(1, "text")]).len(), 1, "{op}");
+        }
+    }
+
+    #[test]
+    fn rules_behind_a_jump_of_other_interfaces_are_not_listed() {
+        let objects = vec![
+            chain("forward", "accept"),
+            rule("forward", 1, &[meta("iifname", json!("eth9")), json!({ "jump": { "target": "sub" } })]),
+            rule("sub", 2, &[json!({ "drop": null })]),
+        ];
+        assert_eq!(says(&config(""), objects, &[(1, "text"), (2, "text")]), [""; 0]);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Chains of other programs that drop forwarded packets: the packets of split connections are forwarded between the
-//! interfaces and the device `sky-NAME`.
+//! Chains of other programs that drop packets by default. Packets of split connections meet two kinds of chains: those over the link are
+//! forwarded between the satellite interface and the device `sky-NAME`, and those of hosts are for this machine.
 
 use super::{Finding, doubt, finding};
 use crate::config::Config;

@@ -1,4 +1,4 @@
-//! A probe connection over the link, and where its packets were seen if no answer comes.
+//! A probe connection over the link. If no answer comes, counters show how far its packets got.
 
 use super::counter_table::{CounterTable, interfaces};
 use super::{Finding, finding};
@@ -21,8 +21,8 @@ use std::time::Duration;
 /// Time for an ordinary connection of this machine to the server.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Opens a connection over the link to `to`, as a host at `from` would; `None`: a neighbour on the terrestrial side. If no gateway of this
-/// name runs, one is started for the probe, which intercepts no connections.
+/// Opens a connection over the link to `to`, as a host at `from` would (`None`: at the address of a neighbour on the terrestrial side). If no
+/// gateway of this name runs, one that intercepts no connections is started for the probe.
 #[must_use]
 pub fn prove(config: &Config, environment: &Environment, from: Option<IpAddr>, to: SocketAddr) -> Finding {
     let what = format!("connection to {to}");
@@ -34,8 +34,9 @@ pub fn prove(config: &Config, environment: &Environment, from: Option<IpAddr>, t
         }
     };
     let target = Target { from, to };
-    let look = match CounterTable::begin(&["left", "came"], &["left_by", "came_by"], &rules(config, target)) {
-        Ok(look) => look,
+    let table = match CounterTable::begin(&["left", "came"], &["left_by", "came_by"], &rules(config, target))
+    {
+        Ok(table) => table,
         Err(e) => return finding(what, false, e.to_string()),
     };
     let asked = if Lock::is_taken(&environment.folder, &config.name) {
@@ -48,7 +49,7 @@ pub fn prove(config: &Config, environment: &Environment, from: Option<IpAddr>, t
         Err(e) => return finding(what, false, e.to_string()),
     };
     match serde_json::from_str::<Probed>(&reply) {
-        Ok(probed) => explain(what, config, target, probed, &look.counts(), || reaches(to)),
+        Ok(probed) => explain(what, config, target, probed, &table.counts(), || reaches(to)),
         Err(_) => finding(what, false, reply.trim()),
     }
 }
@@ -59,7 +60,7 @@ fn rules(config: &Config, target: Target) -> Vec<(&'static str, String)> {
     let tun = config.interface();
     let ip = if target.to.is_ipv6() { "ip6" } else { "ip" };
     let (server, port) = (target.to.ip(), target.to.port());
-    // If the gateway only forwards ports, the address of its host is translated on the way.
+    // If the gateway only forwards ports, the address of its host is translated on the way, so that the rules cannot name it.
     let host = |key: &str| {
         if config.terrestrial.is_some() { format!("{ip} {key} {}", target.from.ip()) } else { String::new() }
     };
@@ -73,7 +74,7 @@ fn rules(config: &Config, target: Target) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Whether this machine itself reaches the server: it answers, or resets the connection.
+/// Whether this machine itself reaches the server, which answers or resets the connection.
 fn reaches(to: SocketAddr) -> bool {
     match TcpStream::connect_timeout(&to, PATIENCE) {
         Ok(_) => true,
@@ -140,7 +141,7 @@ fn neighbour(config: &Config, to: SocketAddr) -> Option<IpAddr> {
 
 /// The first of these neighbours that is in one of the networks and not link-local.
 fn host(neighbours: &[IpAddr], networks: &[Network]) -> Option<IpAddr> {
-    let meant = |a: &IpAddr| networks.iter().any(|n| skyhaul_net::tun::within(n.address, *a, n.prefix));
+    let meant = |a: &IpAddr| networks.iter().any(|n| n.contains(*a));
     let local = |a: &IpAddr| match a {
         IpAddr::V4(a) => a.is_link_local(),
         IpAddr::V6(a) => a.is_unicast_link_local(),
@@ -148,7 +149,7 @@ fn host(neighbours: &[IpAddr], networks: &[Network]) -> Option<IpAddr> {
     neighbours.iter().copied().find(|a| meant(a) && !local(a))
 }
 
-/// Stops a gateway on request.
+/// Stops a gateway once `over` is set.
 struct StopRequest<'a> {
     ready: Sender<Waker>,
     over: &'a AtomicBool,
@@ -163,7 +164,7 @@ impl RunObserver for StopRequest<'_> {
     }
 }
 
-/// Runs a gateway for one probe. It splits no connection.
+/// Runs a gateway for one probe, and returns the reply to it. The gateway splits no connection.
 fn alone(config: &Config, environment: &Environment, target: Target) -> Result<String, GatewayError> {
     let mut config = config.clone();
     if let Some(t) = &mut config.terrestrial {

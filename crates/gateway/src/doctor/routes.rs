@@ -2,28 +2,31 @@
 
 use super::{Finding, finding};
 use crate::config::{Config, Network};
+use crate::network::own_addresses;
 use skyhaul_net::routing::{Route, route_to};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+/// Checks the routes of the kernel, with an address of each side as an example.
 pub(super) fn examine(config: &Config) -> Vec<Finding> {
     let Some(terrestrial) = &config.terrestrial else { return link_alone(config) };
     let index = |name: &str| nix::net::if_::if_nametoindex(name).ok();
     let (lan, sat) = (terrestrial.interface.as_str(), config.satellite.interface.as_str());
-    // A missing interface is another finding.
+    // A missing interface is a finding of its own.
     let (Some(lan_index), Some(sat_index)) = (index(lan), index(sat)) else { return Vec::new() };
+    let own = own_addresses().unwrap_or_default();
     let mut all = Vec::new();
     for v6 in [false, true] {
         if v6 && !skyhaul_net::ipv6::is_on() {
             continue;
         }
-        let host = sample(&terrestrial.networks, lan, v6);
-        let server = sample(&config.satellite.networks, sat, v6);
+        let host = sample(&terrestrial.networks, lan, v6, &own);
+        let server = sample(&config.satellite.networks, sat, v6, &own);
         let (host, server) = match (host, server) {
             (Sample::At(host), Sample::At(server)) => (host, server),
             (Sample::None, _) | (_, Sample::None) => continue,
             (a, b) => {
                 let family = if v6 { "IPv6" } else { "IPv4" };
-                // IPv6 may be meant by "all networks", and not be in use.
+                // "All networks" of the file include those of IPv6, even where IPv6 is not in use.
                 for name in [(a, lan), (b, sat)]
                     .into_iter()
                     .filter(|(s, _)| *s == Sample::NoRoute && !v6)
@@ -48,7 +51,7 @@ pub(super) fn examine(config: &Config) -> Vec<Finding> {
     all
 }
 
-/// Without hosts: servers of forwarded ports have to be reached over the link.
+/// The routes to the servers of forwarded ports, which must lead over the link, for a gateway without a terrestrial interface.
 fn link_alone(config: &Config) -> Vec<Finding> {
     let sat = &config.satellite.interface;
     let Ok(index) = nix::net::if_::if_nametoindex(sat.as_str()) else { return Vec::new() };
@@ -65,6 +68,8 @@ fn link_alone(config: &Config) -> Vec<Finding> {
     all
 }
 
+/// What the route means that the kernel has `found` for packets to `to`, which arrive from `from` at the interface `arrives` and must leave
+/// through the interface `out`.
 fn judge(
     what: String,
     found: Result<Route, skyhaul_net::NetError>,
@@ -86,6 +91,7 @@ fn judge(
     }
 }
 
+/// The finding about a route that does not lead through the interface `out`.
 fn elsewhere(what: String, found: Result<Route, skyhaul_net::NetError>, to: IpAddr, out: &str) -> Finding {
     let message = match found {
         Ok(Route::Out(i)) => {
@@ -104,51 +110,61 @@ fn elsewhere(what: String, found: Result<Route, skyhaul_net::NetError>, to: IpAd
     finding(what, false, message)
 }
 
-/// An address that stands for the networks of one side.
+/// An address as an example of the networks of one side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sample {
     At(IpAddr),
-    /// All networks are meant, but none is reached over the interface.
+    /// The file means all networks, but no route leads over the interface.
     NoRoute,
-    /// No network of this family is meant.
+    /// The file names no network of this family.
     None,
 }
 
-fn sample(networks: &[Network], interface: &str, v6: bool) -> Sample {
+/// An example from the networks of this family: from the first one, or, if that stands for all networks, from the routes over the interface.
+fn sample(networks: &[Network], interface: &str, v6: bool, own: &[IpAddr]) -> Sample {
     let mut of = networks.iter().filter(|n| n.address.is_ipv6() == v6);
     let Some(first) = of.next() else { return Sample::None };
     if first.prefix > 0 {
-        return Sample::At(within(first));
+        return Sample::At(example(first, own));
     }
-    // All networks: those that a route leads to.
     let file = if v6 { "ipv6_route" } else { "route" };
     let text = std::fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
     let found = text.lines().filter_map(|l| if v6 { route_v6(l, interface) } else { route_v4(l, interface) });
-    // The most specific: a route for everything says nothing about who is there.
-    found.max_by_key(|n| n.prefix).map_or(Sample::NoRoute, |n| Sample::At(within(&n)))
+    // The most specific route: one for everything says nothing about who is there.
+    found.max_by_key(|n| n.prefix).map_or(Sample::NoRoute, |n| Sample::At(example(&n, own)))
 }
 
-/// An address of a network that is probably none of this machine: the third.
-fn within(n: &Network) -> IpAddr {
-    let bits = if n.address.is_ipv4() { 32 } else { 128 };
-    // An address alone, or a network without room.
-    let add = if n.prefix + 2 > bits { 0 } else { 3 };
-    match n.address {
-        // Of everything: an address for documentation (RFC 5737, RFC 3849), since some of this network are special.
-        IpAddr::V4(a) if n.prefix == 0 && a.is_unspecified() => Ipv4Addr::new(192, 0, 2, 1).into(),
-        IpAddr::V6(a) if n.prefix == 0 && a.is_unspecified() => {
-            Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()
-        }
-        IpAddr::V4(a) => Ipv4Addr::from_bits(a.to_bits() + add).into(),
-        IpAddr::V6(a) => Ipv6Addr::from_bits(a.to_bits() + u128::from(add)).into(),
+/// An address of a network that is none of this machine, as far as there is one.
+fn example(n: &Network, own: &[IpAddr]) -> IpAddr {
+    // The first addresses of all are special (RFC 6890): an address for documentation instead (RFC 5737, RFC 3849).
+    if n.prefix == 0 {
+        return match n.address {
+            IpAddr::V4(_) => Ipv4Addr::new(192, 0, 2, 1).into(),
+            IpAddr::V6(_) => Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into(),
+        };
     }
+    let bits = if n.address.is_ipv4() { 32 } else { 128 };
+    // In networks of four and more addresses, the first one names the network, and the last one of IPv4 is for broadcasts.
+    let offsets: &[u8] = match bits - n.prefix {
+        0 => &[0],
+        1 => &[0, 1],
+        2 => &[2, 1],
+        _ => &[3, 2, 1],
+    };
+    let at = |offset: &u8| -> IpAddr {
+        match n.address {
+            IpAddr::V4(a) => Ipv4Addr::from_bits(a.to_bits() + u32::from(*offset)).into(),
+            IpAddr::V6(a) => Ipv6Addr::from_bits(a.to_bits() + u128::from(*offset)).into(),
+        }
+    };
+    offsets.iter().map(at).find(|a| !own.contains(a)).unwrap_or(n.address)
 }
 
 /// A line of /proc/net/route: interface, destination, gateway, flags, ..., mask; numbers in the byte order of the machine.
 fn route_v4(line: &str, interface: &str) -> Option<Network> {
     let fields: Vec<_> = line.split_whitespace().collect();
     let number = |at: usize| u32::from_str_radix(fields.get(at)?, 16).ok().map(u32::from_be);
-    // RTF_UP, not RTF_REJECT.
+    // RTF_UP is set, RTF_REJECT is not.
     let flags = u32::from_str_radix(fields.get(3)?, 16).ok()?;
     if *fields.first()? != interface || flags & 1 == 0 || flags & 0x200 != 0 {
         return None;
@@ -162,9 +178,9 @@ fn route_v6(line: &str, interface: &str) -> Option<Network> {
     let flags = u32::from_str_radix(fields.get(8)?, 16).ok()?;
     let address = u128::from_str_radix(fields.first()?, 16).ok()?;
     let address = Ipv6Addr::from_bits(address);
-    // RTF_UP; not RTF_REJECT, RTF_LOCAL, RTF_ANYCAST, or of the interface alone.
-    let alone = address.is_unicast_link_local() || address.is_multicast();
-    if *fields.get(9)? != interface || flags & 1 == 0 || flags & 0x8010_0200 != 0 || alone {
+    // RTF_UP is set; RTF_REJECT, RTF_LOCAL and RTF_ANYCAST are not. The address is not one that every interface has.
+    let everywhere = address.is_unicast_link_local() || address.is_multicast();
+    if *fields.get(9)? != interface || flags & 1 == 0 || flags & 0x8010_0200 != 0 || everywhere {
         return None;
     }
     let prefix = u8::from_str_radix(fields.get(1)?, 16).ok()?;
@@ -180,14 +196,28 @@ mod tests {
         let line = "sat0\t00000A0A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0";
         let n = route_v4(line, "sat0").unwrap();
         assert_eq!(n.to_string(), "10.10.0.0/24");
-        assert_eq!(within(&n).to_string(), "10.10.0.3");
+        assert_eq!(example(&n, &[]).to_string(), "10.10.0.3");
         assert_eq!(route_v4(line, "lan0"), None);
         assert_eq!(route_v4("Iface\tDestination\tGateway", "sat0"), None);
         let line = "fd020000000000000000000000000000 40 00000000000000000000000000000000 00 \
                     00000000000000000000000000000000 00000400 00000001 00000000 00000001     sat0";
         assert_eq!(route_v6(line, "sat0").unwrap().to_string(), "fd02::/64");
         assert_eq!(route_v6(&line.replace("fd02", "fe80"), "sat0"), None);
-        let one: Network = "192.0.2.9".parse().unwrap();
-        assert_eq!(within(&one), one.address);
+    }
+
+    #[test]
+    fn an_example_is_a_host_other_than_this_machine() {
+        for (network, own, expected) in [
+            ("192.0.2.9", "192.0.2.9", "192.0.2.9"),
+            ("192.0.2.8/31", "192.0.2.8", "192.0.2.9"),
+            ("192.0.2.8/30", "192.0.2.9", "192.0.2.10"),
+            ("192.0.2.8/30", "192.0.2.10", "192.0.2.9"),
+            ("192.0.2.0/24", "192.0.2.3", "192.0.2.2"),
+            ("fd02::/64", "fd02::1", "fd02::3"),
+            ("0.0.0.0/0", "192.0.2.3", "192.0.2.1"),
+        ] {
+            let found = example(&network.parse().unwrap(), &[own.parse().unwrap()]);
+            assert_eq!(found.to_string(), expected, "{network}");
+        }
     }
 }

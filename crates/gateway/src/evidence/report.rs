@@ -2,9 +2,9 @@
 
 use super::settings::Mode;
 use super::tally::Group;
+use crate::metrics::Page;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::fmt::Write;
 
 /// The state of all measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,16 +31,12 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Metrics of all connections together, in Prometheus' text format.
-    pub(crate) fn metrics(&self, gateway: &str, page: &mut String) {
+    /// Metrics of all connections together, on the page for Prometheus.
+    pub(crate) fn metrics(&self, gateway: &str, page: &mut Page) {
         let Some(all) = self.groups.first() else { return };
-        let head = |page: &mut String, name: &str, kind: &str, help: &str| {
-            let _ = writeln!(
-                page,
-                "# HELP skyhaul_gateway_evidence_{name} {help}\n# TYPE skyhaul_gateway_evidence_{name} {kind}"
-            );
-        };
-        head(page, "connections_total", "counter", "Observed connections that are over, by arm and end.");
+        let gateway = ("gateway", gateway);
+        let help = "Observed connections that are over, by arm and end";
+        let mut over = page.family("gateway_evidence_connections_total", "counter", help);
         for a in &all.arms {
             let e = &a.ended;
             for (end, n) in [
@@ -49,35 +45,19 @@ impl Evidence {
                 ("silent", e.silent),
                 ("unanswered", e.unanswered),
             ] {
-                let arm = &a.arm;
-                let _ = writeln!(
-                    page,
-                    "skyhaul_gateway_evidence_connections_total{{gateway=\"{gateway}\",arm=\"{arm}\",end=\"{end}\"}} {n}"
-                );
+                over.sample(&[gateway, ("arm", &a.arm), ("end", end)], n);
             }
         }
-        head(page, "missed_packets_total", "counter", "Packets that came too fast to be observed.");
-        let _ = writeln!(
-            page,
-            "skyhaul_gateway_evidence_missed_packets_total{{gateway=\"{gateway}\"}} {}",
-            self.missed
-        );
+        let help = "Packets that came too fast to be observed";
+        page.family("gateway_evidence_missed_packets_total", "counter", help).sample(&[gateway], self.missed);
         if all.comparisons.is_empty() {
             return;
         }
-        head(
-            page,
-            "ratio",
-            "gauge",
-            "How many times as good the first arm is, with a 95 % interval that is valid at any time.",
-        );
+        let help = "How many times as good the first arm is, with a 95 % interval that is valid at any time";
+        let mut ratio = page.family("gateway_evidence_ratio", "gauge", help);
         for c in &all.comparisons {
             for (bound, value) in [("estimate", c.ratio), ("low", c.lasting[0]), ("high", c.lasting[1])] {
-                let (of, class) = (&c.of, &c.class);
-                let _ = writeln!(
-                    page,
-                    "skyhaul_gateway_evidence_ratio{{gateway=\"{gateway}\",of=\"{of}\",class=\"{class}\",bound=\"{bound}\"}} {value}"
-                );
+                ratio.sample(&[gateway, ("of", &c.of), ("class", &c.class), ("bound", bound)], value);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Containment of panics: a panic in the work of one connection ends that connection, and no other.
+//! Containment of panics: a panic in the work for one connection ends that connection, and no other.
 
 use super::Gateway;
 use crate::cause::Cause;
@@ -9,8 +9,8 @@ use skyhaul_net::host::Host;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl Gateway {
-    /// Does the work of one connection, which is given up if that panics. `number`: its own, if it has one yet. The message of the
-    /// panic is on standard error.
+    /// Does the work for one connection, which is given up if the work panics. `number` is that of the flow, if there is a flow yet. The
+    /// message of the panic is on standard error.
     pub(super) fn contain(
         &mut self,
         now: Instant,
@@ -27,19 +27,19 @@ impl Gateway {
         let far = self.flow(number).and_then(|f| f.link.id());
         let ended = catch_unwind(AssertUnwindSafe(|| self.end(now, host, number, Cause::Defect)));
         if let (Err(_), Some(far)) = (ended, far) {
-            // The tables are right by then.
+            // `end` removes the flow from all tables before anything that may panic; only the leg over the link is left.
             host.abort(now, far);
             host.release(now, far);
         }
     }
-    /// Panics that were contained, in the gateway and in its host.
+    /// The number of panics that were contained, in the gateway and in its host.
     pub(super) fn defects(&self, host: &Host) -> u64 {
         self.counts.defects + host.counts().defects
     }
-    /// Reports what has been contained since the last turn.
-    pub(super) fn tell_defects(&mut self, host: &Host) {
+    /// Reports panics that were contained since the last report.
+    pub(super) fn report_defects(&mut self, host: &Host) {
         let all = self.defects(host);
-        if std::mem::replace(&mut self.told_defects, all) < all
+        if std::mem::replace(&mut self.reported_defects, all) < all
             && let Some(log) = &self.log
         {
             let message =

@@ -11,7 +11,7 @@ use skyhaul_net::host::{ConnId, Host};
 use skyhaul_net::tap::{Filter, Reader, Tap};
 
 impl Gateway {
-    /// Where lines about connections go from now on.
+    /// Sets the log for lines about connections, in all threads.
     pub fn set_log(&mut self, log: Log) {
         if self.number == 0 {
             let log = log.clone();
@@ -20,10 +20,10 @@ impl Gateway {
         self.log = Some(log);
     }
 
-    /// Begins a capture: the tap for the driver, its reader, and the ends of the connection if it is for one.
+    /// Begins a capture. Returns the tap for the driver, its reader, and the ends of the connection if the capture is for a single one.
     ///
     /// # Errors
-    /// If there is no such connection, or it is not open over the link yet.
+    /// If there is no such connection.
     pub fn capture(
         &mut self,
         now: Instant,
@@ -49,7 +49,7 @@ impl Gateway {
         Ok((tap, reader, named))
     }
 
-    /// The packets of a connection of this thread over the link, and its ends.
+    /// The filter for packets of a connection of this thread over the link, and the ends of the connection as text.
     fn chosen(&self, host: &Host, number: u64) -> Option<(Filter, String)> {
         let flow = self.flows.iter().flatten().find(|f| f.number == number)?;
         let far = flow.link.id().and_then(|id| host.conn(id));
@@ -64,7 +64,7 @@ impl Gateway {
         Some((filter, format!("{} {}", flow.client, flow.server)))
     }
 
-    /// Traces connections of this thread for a capture, of one connection if `only` is its number.
+    /// Traces the connections of this thread for a capture. With `only`, the capture is limited to the connection of this number.
     fn attach(&mut self, now: Instant, host: &mut Host, tap: Tap, only: Option<u64>) {
         self.tap = Some((tap, only));
         let flows = self.flows.iter().flatten();

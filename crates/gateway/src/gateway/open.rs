@@ -21,7 +21,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::atomic::Ordering;
 
-/// Maximum connections accepted per turn and listener, so that existing connections are served in between.
+/// Maximum number of connections accepted per turn and listener, so that existing connections are served in between.
 const ACCEPTED: usize = 256;
 
 /// A connection of a host, as the kernel has accepted it.
@@ -34,6 +34,7 @@ struct Accepted {
 }
 
 impl Gateway {
+    /// Adds a flow under a free number, which it returns.
     fn insert(&mut self, mut flow: Flow) -> u32 {
         flow.number = self.threads.opened.fetch_add(1, Ordering::Relaxed) + 1;
         self.threads.flows.fetch_add(1, Ordering::Relaxed);
@@ -49,25 +50,25 @@ impl Gateway {
             self.flows.push(None);
             (self.flows.len() - 1) as u32
         });
-        if let Some(place) = self.flows.get_mut(number as usize) {
-            *place = Some(Box::new(flow));
+        if let Some(slot) = self.flows.get_mut(number as usize) {
+            *slot = Some(Box::new(flow));
         }
         self.at_work = Some(number);
         number
     }
     /// Accepts connections of terrestrial hosts.
     pub(super) fn accept(&mut self, now: Instant, host: &mut Host) {
-        self.again = Instant::MAX;
+        self.accept_at = Instant::MAX;
         for n in 0..self.listeners.len() {
             let Some(to) = self.listeners.get(n).map(|l| l.to) else { break };
             for k in 0..=ACCEPTED {
                 if k == ACCEPTED {
-                    self.again = now;
+                    self.accept_at = now;
                     break;
                 }
                 // Connections to forwarded ports cannot be forwarded unsplit: they wait in the backlog.
                 if to.is_some() && self.is_full() {
-                    self.again = now + SWEEP;
+                    self.accept_at = now + SWEEP;
                     break;
                 }
                 let Some(listener) = self.listeners.get(n) else { break };
@@ -88,7 +89,7 @@ impl Gateway {
                     // No descriptor is left: the connection would wait in the backlog for ever.
                     Err(_) if self.turn_away(n) => {}
                     Err(_) => {
-                        self.again = now + SWEEP;
+                        self.accept_at = now + SWEEP;
                         break;
                     }
                 }
@@ -116,7 +117,7 @@ impl Gateway {
     /// Opens the connection of a client, in the thread that owns connections with these addresses and ports.
     fn hand_on(&mut self, now: Instant, host: &mut Host, accepted: Accepted) {
         let owner = match accepted.local.port() {
-            // Any thread may own it: it chooses a port that makes it the owner.
+            // With port 0 any thread may: it then chooses a port that makes it the owner.
             0 => usize::from(accepted.client.port()) % self.threads.size(),
             _ => host.config().owner(accepted.local, accepted.server),
         };
@@ -131,10 +132,10 @@ impl Gateway {
     fn open_to_link(&mut self, now: Instant, host: &mut Host, accepted: Accepted) {
         let Accepted { stream, client, local, server } = accepted;
         self.counts.from_hosts += 1;
-        // A connection to the listener itself has no server behind it.
+        // A connection to the listener's own address has no server.
         let to_listener = self.ports.are_of(server);
         let Some(mut near) = Near::accepted(stream, client).ok().filter(|_| !to_listener) else {
-            // Dropped, it is reset.
+            // Dropping the socket resets the connection (SO_LINGER, see `near::prepare`).
             self.refuse(Initiator::Hosts, client, server);
             return;
         };
@@ -143,7 +144,7 @@ impl Gateway {
             peers.before(server.ip()).and_then(|g| peers.cookie(now, g, local.ip())).is_some()
         };
         if waits {
-            near.awaits_data();
+            near.await_data();
         }
         let legs = (near, LinkLeg::Unopened(local));
         let flow = Flow::new(now, Initiator::Hosts, (client, server), legs, self.config.limits.buffer.0);
@@ -156,7 +157,7 @@ impl Gateway {
         self.watch(number);
     }
 
-    /// Opens the leg over the link of a flow.
+    /// Opens the leg of a flow over the link.
     pub(super) fn open(&mut self, now: Instant, host: &mut Host, number: u32) {
         let Some(flow) = self.flows.get_mut(number as usize).and_then(Option::as_mut) else { return };
         let LinkLeg::Unopened(local) = flow.link else { return };
@@ -165,8 +166,8 @@ impl Gateway {
         let window = gateway.and_then(|g| self.window(now, g));
         let cookie = gateway.and_then(|g| Some((g, self.threads.peers().cookie(now, g, local.ip())?)));
         host.look_up_route(now, server.ip(), route::mtu);
-        let beyond = gateway.map_or(PeerGateway::Unknown, PeerGateway::Gateway);
-        let chosen = self.policy.of(now, client, server, beyond);
+        let peer = gateway.map_or(PeerGateway::Unknown, PeerGateway::Gateway);
+        let chosen = self.policy.choose(now, client, server, peer);
         match self.connect(now, host, (local, server), (window, cookie), (dscp, chosen)) {
             Ok(far) => {
                 self.counts.resumed += u64::from(window.is_some());
@@ -185,11 +186,11 @@ impl Gateway {
             }
         }
     }
-    /// Opens the legs of flows whose clients have said nothing for long enough.
+    /// Opens the legs of flows whose clients have sent nothing for `satellite.early-data`.
     pub(super) fn open_late(&mut self, now: Instant, host: &mut Host) {
         while let Some(&(until, number, began)) = self.opening.front() {
             let flow = self.flows.get(number as usize).and_then(Option::as_deref);
-            // The flow may be open by now, or over, with its place given to another flow.
+            // The flow may be open by now, or over, with its number given to another flow.
             let waits = flow.is_some_and(|f| matches!(f.link, LinkLeg::Unopened(_)) && f.began == began);
             if waits && now < until {
                 return;
@@ -198,14 +199,14 @@ impl Gateway {
             if waits {
                 self.contain(now, host, Some(number), |gateway, host| {
                     gateway.open(now, host, number);
-                    gateway.list(number);
+                    gateway.schedule(number);
                 });
             }
         }
     }
 
-    /// Opens a leg over the link, from the address of a client or of the gateway's host, with this initial window and, if there
-    /// is a cookie, data in the SYN. `chosen` is the number of an endpoint of the policy.
+    /// Opens a leg over the link, from the address of a client or of the gateway's host, with this initial window (`None`: that of the
+    /// endpoint) and, if there is a cookie, data in the SYN. `chosen` is the number of an endpoint of the policy.
     fn connect(
         &self,
         now: Instant,
@@ -214,14 +215,14 @@ impl Gateway {
         (window, cookie): (Option<NonZeroU16>, Option<(NonZeroU32, Cookie)>),
         (dscp, chosen): (u8, u8),
     ) -> Result<ConnId, HostError> {
-        let mut other;
+        let mut changed;
         let mut endpoint = self.policy.endpoint(chosen);
         if window.is_some() || dscp != 0 {
-            other = Endpoint { dscp, ..endpoint.clone() };
+            changed = Endpoint { dscp, ..endpoint.clone() };
             if let Some(window) = window {
-                other.tcp.rules.initial_window = InitialWindow::Segments(window.get().into());
+                changed.tcp.rules.initial_window = InitialWindow::Segments(window.get().into());
             }
-            endpoint = &other;
+            endpoint = &changed;
         }
         match cookie {
             Some(cookie) => host.connect_early(now, client, server, endpoint, cookie),
@@ -240,7 +241,7 @@ impl Gateway {
         let PendingConnection { id, local: server, remote: client, dscp, gateway } = asked;
         host.look_up_route(now, client.ip(), route::mtu);
         self.counts.from_link += 1;
-        let Some((to, preserve)) = self.place(server) else {
+        let Some((to, preserve)) = self.server_of(server) else {
             self.refuse(Initiator::Link, client, server);
             host.refuse(id);
             return;
@@ -263,25 +264,24 @@ impl Gateway {
         self.watch(number);
     }
 
-    /// The server of a connection from the link has accepted it, or refused.
+    /// The server of a connection from the link has accepted the connection, or refused it.
     pub(super) fn answered(&mut self, now: Instant, host: &mut Host, number: u32) {
         let Some(flow) = self.flows.get(number as usize).and_then(Option::as_deref) else { return };
         let (client, server, gateway) = (flow.client, flow.server, flow.gateway);
         let LinkLeg::Requested(id) = flow.link else { return };
+        // The flow is about to be processed, which ends and counts it.
         if flow.near.has_failed() {
-            self.counts.refused += 1;
-            host.refuse(id);
             return;
         }
         let window = gateway.and_then(|g| self.window(now, g));
         self.counts.resumed += u64::from(window.is_some());
-        let chosen =
-            self.policy.of(now, client, server, gateway.map_or(PeerGateway::Nobody, PeerGateway::Gateway));
+        let peer = gateway.map_or(PeerGateway::Nobody, PeerGateway::Gateway);
+        let chosen = self.policy.choose(now, client, server, peer);
         self.counts.fallback += u64::from(EndpointPolicy::is_fallback(chosen));
         host.admit(id, window, chosen);
     }
 
-    /// Counts a connection that the gateway cannot take.
+    /// Counts and logs a connection that the gateway cannot take.
     fn refuse(&mut self, from: Initiator, client: SocketAddr, server: SocketAddr) {
         self.counts.refused += 1;
         if let Some(log) = &self.log {
@@ -290,7 +290,7 @@ impl Gateway {
     }
 
     /// The server of a connection from the link, and what the server sees of the client; `None`: there is no server.
-    fn place(&self, asked: SocketAddr) -> Option<(SocketAddr, Preserve)> {
+    fn server_of(&self, asked: SocketAddr) -> Option<(SocketAddr, Preserve)> {
         if self.config.forwards_ports() && asked.ip() == IpAddr::V4(forward::ADDRESS) {
             let published = self.config.publish.iter().find(|p| p.port == asked.port())?;
             return Some((published.to, Preserve::None));
@@ -298,6 +298,7 @@ impl Gateway {
         Some((asked, self.config.terrestrial.as_ref()?.preserve))
     }
 
+    /// Registers the kernel socket of a new flow, and schedules the flow.
     fn watch(&mut self, number: u32) {
         let flow = self.flows.get_mut(number as usize).and_then(Option::as_deref_mut);
         if let Some(near) = flow.map(|f| &mut f.near) {
@@ -307,6 +308,6 @@ impl Gateway {
                 self.threads.turned_away.fetch_add(1, Ordering::Relaxed);
             }
         }
-        self.list(number);
+        self.schedule(number);
     }
 }

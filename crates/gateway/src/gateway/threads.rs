@@ -1,7 +1,7 @@
 //! State shared by the threads of a gateway, and requests from one thread to another.
 //!
 //! Each thread has a gateway and a host of its own, with the connections whose ends belong to it
-//! ([`skyhaul_net::host::HostConfig::owner`]). The first one has the listeners, and speaks for all.
+//! ([`skyhaul_net::host::HostConfig::owner`]). The first thread has the listeners, and answers for all threads.
 
 use super::Gateway;
 use crate::peer::Peers;
@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// Something that another thread does.
+/// A request that another thread carries out.
 pub(super) type Task = Box<dyn FnOnce(Instant, &mut Gateway, &mut Host) + Send>;
 
 /// Maximum wait for the answer of another thread.
@@ -32,18 +32,18 @@ pub(super) struct ThreadGroup {
     members: Vec<Member>,
     peers: Mutex<Peers>,
     exchange: OnceLock<Arc<Exchange>>,
-    /// Open connections.
+    /// Number of open connections.
     pub(super) flows: AtomicUsize,
-    /// There is no room for more; the first thread decides.
+    /// Whether there is no room for more connections; the first thread decides.
     pub(super) full: AtomicBool,
-    /// Connections that were refused because no descriptor was left.
+    /// Number of connections that were refused because no descriptor was left.
     pub(super) turned_away: AtomicU64,
-    /// Connections so far, for their numbers.
+    /// Number of connections so far, from which the next one gets its number.
     pub(super) opened: AtomicU64,
 }
 
 impl ThreadGroup {
-    /// A team of `size`, and what each member receives its tasks from.
+    /// A group of `size` threads, and the receiver of tasks for each of them.
     pub(super) fn new(size: usize) -> (Arc<Self>, Vec<Receiver<Task>>) {
         let (members, receivers) = (0..size)
             .map(|_| {
@@ -64,16 +64,16 @@ impl ThreadGroup {
     pub(super) fn peers(&self) -> MutexGuard<'_, Peers> {
         self.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// How packets pass from one member to another.
-    pub(super) fn passes_on_with(&self, exchange: Arc<Exchange>) {
+    /// Sets how packets pass from one member to another.
+    pub(super) fn set_exchange(&self, exchange: Arc<Exchange>) {
         let _ = self.exchange.set(exchange);
     }
-    /// Packets that were dropped on their way from one member to another.
+    /// The number of packets that were dropped on their way from one member to another.
     pub(super) fn queues_full(&self) -> u64 {
         self.exchange.get().map_or(0, |e| e.dropped())
     }
-    /// How a member is woken.
-    pub(super) fn wakes(&self, member: usize, waker: Waker) {
+    /// Sets how a member is woken.
+    pub(super) fn set_waker(&self, member: usize, waker: Waker) {
         if let Some(member) = self.members.get(member) {
             let _ = member.waker.set(waker);
         }
@@ -83,13 +83,13 @@ impl ThreadGroup {
             waker.wake();
         }
     }
-    /// A member is to do something. If it has ended, nothing happens.
+    /// Gives a member a task. If the member has ended, nothing happens.
     pub(super) fn post(&self, member: usize, task: Task) {
         if self.members.get(member).is_some_and(|m| m.tasks.send(task).is_ok()) {
             self.wake(member);
         }
     }
-    /// All others but `except` are to do something.
+    /// Gives all members but `except` the same task.
     pub(super) fn tell<F>(&self, except: usize, what: F)
     where
         F: FnOnce(Instant, &mut Gateway, &mut Host) + Clone + Send + 'static,
@@ -98,8 +98,8 @@ impl ThreadGroup {
             self.post(member, Box::new(what.clone()));
         }
     }
-    /// The answers of all others but `asker` to a question. Those that have ended, or take too long, give none. Only the first
-    /// thread asks, so that no two wait for each other.
+    /// The answers of all members but `asker` to a question. Members that have ended, or take too long, give none. Only the first
+    /// thread asks, so that no two threads wait for each other.
     pub(super) fn ask<T, F>(&self, asker: usize, what: F) -> Vec<T>
     where
         T: Send + 'static,
@@ -110,7 +110,7 @@ impl ThreadGroup {
         }
         let (to, answers) = channel();
         self.tell(asker, move |now, gateway, host| drop(to.send(what(now, gateway, host))));
-        // It ends when the last answer has come, and with the last member that could give one.
+        // The channel closes when no member is left that could answer.
         let mut all = Vec::new();
         while let Ok(answer) = answers.recv_timeout(PATIENCE) {
             all.push(answer);
@@ -137,7 +137,7 @@ mod tests {
         };
         for _ in 0..2 {
             assert!(!gateways[0].all_run(), "nobody has answered yet");
-            // One of them has many turns, the other none.
+            // One of the two others has many turns, the other one none.
             for _ in 0..3 {
                 turn(&mut gateways, 0);
                 turn(&mut gateways, 1);

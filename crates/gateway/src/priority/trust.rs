@@ -2,10 +2,10 @@
 
 use super::judge::Verdict;
 use super::tester::Finding;
+use crate::metrics::Page;
 use serde::{Deserialize, Serialize};
 use skyhaul_base::{Duration, Instant};
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt::Write;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -95,20 +95,13 @@ pub struct PriorityStatus {
 }
 
 impl PriorityStatus {
-    /// Whether each path is trusted, in Prometheus' text format.
-    pub(crate) fn metrics(&self, name: &str, page: &mut String) {
-        let metric = "skyhaul_gateway_path_trusted";
-        let _ = writeln!(
-            page,
-            "# HELP {metric} 1 if low-priority packets are sent to this gateway, 0 if the fallback control runs.\n# TYPE {metric} gauge"
-        );
+    /// Whether each path is trusted, on the page for Prometheus.
+    pub(crate) fn metrics(&self, name: &str, page: &mut Page) {
+        let help = "1 if low-priority packets are sent to this gateway, 0 if the fallback control runs";
+        let mut trusted = page.family("gateway_path_trusted", "gauge", help);
         for p in &self.paths {
-            let _ = writeln!(
-                page,
-                "{metric}{{gateway=\"{name}\",peer=\"{:08x}\"}} {}",
-                p.gateway,
-                u8::from(p.trusted)
-            );
+            let peer = format!("{:08x}", p.gateway);
+            trusted.sample(&[("gateway", name), ("peer", &peer)], u8::from(p.trusted));
         }
     }
 }

@@ -21,7 +21,7 @@ use std::thread::JoinHandle;
 #[path = "report.rs"]
 mod report;
 
-/// Prints a line once packets are taken.
+/// Prints a line once the gateway is ready.
 pub(crate) struct Ready;
 
 impl RunObserver for Ready {
@@ -39,7 +39,8 @@ impl RunObserver for Ready {
 /// With this in the environment, connections of the second arm of a gateway's A/B test panic.
 pub(crate) const BREAKS: &str = "SKYHAUL_TEST_BREAKS";
 
-/// A test program starts itself again as a gateway and as its keeper. Does that work if the arguments say so; returns whether they do.
+/// A program with a bed starts itself once more, as a gateway and as the keeper of that. Runs as one of them if the arguments say so, and
+/// returns whether they did.
 pub(crate) fn stands_in(args: &[String]) -> bool {
     match args.first().map(String::as_str) {
         Some("gateway-run") => {
@@ -65,10 +66,10 @@ pub(crate) fn stands_in(args: &[String]) -> bool {
     true
 }
 
-/// Threads of each gateway whose file does not speak of pacing, which needs a single one.
+/// The number of threads of each gateway, except one with pacing, which needs a single thread.
 pub(crate) static THREADS: AtomicUsize = AtomicUsize::new(1);
 
-/// The text of a file, with that many threads.
+/// The text of a file with [`THREADS`] threads.
 fn threaded(text: &str) -> String {
     let threads = THREADS.load(Ordering::Relaxed);
     if threads == 1 || text.contains("\nrate = ") {
@@ -82,27 +83,29 @@ fn threaded(text: &str) -> String {
     }
 }
 
-/// The names of the namespaces.
+/// The indices of the namespaces in [`Bed::spaces`].
 pub(crate) const CLIENT: usize = 0;
 pub(crate) const NEAR: usize = 1;
 pub(crate) const FAR: usize = 2;
 pub(crate) const SERVER: usize = 3;
 
-/// What happens on a link; by default nothing does.
+/// The properties of a link; the default one is perfect.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Link {
+    /// One-way delay.
     pub(crate) delay: Duration,
+    /// Probability that a packet is lost behind the queue.
     pub(crate) loss: f64,
-    /// Its rate, and how many packets wait for it; `None`: as fast as it can.
+    /// The rate, and the length of the queue in front of it, packets; `None`: no limit.
     pub(crate) rate: Option<(Rate, usize)>,
-    /// What waits for its rate is sent by class: packets of low priority last, and they are dropped first.
+    /// Whether the queue has two classes: packets of low priority are sent last and dropped first.
     pub(crate) priority: bool,
     pub(crate) noise: Noise,
     /// The longest packet of IPv4 and of IPv6 that passes; a router reports longer ones.
     pub(crate) mtu: Option<[u16; 2]>,
     /// The longest packet that passes; longer ones disappear, and nobody says so.
     pub(crate) hole: Option<usize>,
-    /// It carries nothing from one time after its beginning until another one.
+    /// The link carries nothing between these two times since its beginning.
     pub(crate) outage: Option<[Duration; 2]>,
 }
 
@@ -141,24 +144,24 @@ impl Classes {
     }
 }
 
-/// How likely each of these happens to a packet behind the queue.
+/// The probability of each event for a packet behind the queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Noise {
     /// It arrives twice.
     pub(crate) duplicate: f64,
     /// It is up to 5 ms late, so that others overtake it.
     pub(crate) reorder: f64,
-    /// One of its bits is wrong: its checksum shows it.
+    /// One of its bits is flipped, which its checksum shows.
     pub(crate) corrupt: f64,
-    /// Somebody who knows its addresses and ports, but not its numbers, sends another one with a valid checksum, and with
-    /// flags, window, options and payload that are made up.
+    /// An attacker who knows its addresses and ports, but not its sequence numbers, sends another one with a valid checksum, and with
+    /// random flags, window, options and payload.
     pub(crate) forge: f64,
     /// The link carries nothing for 300 ms.
     pub(crate) stall: f64,
 }
 
 impl Noise {
-    /// What arrives of a packet, each with how much later.
+    /// The packets that arrive in place of one, each with its additional delay.
     fn of(&self, packet: &[u8], rng: &mut Rng) -> Vec<(Duration, Vec<u8>)> {
         let mut arrives = vec![(Duration::ZERO, packet.to_vec())];
         if rng.unit() < self.duplicate {
@@ -173,7 +176,8 @@ impl Noise {
         }
         if rng.unit() < self.forge {
             let mut other = packet.to_vec();
-            // Behind the ports of IPv4 and its header without options. Who is not on the path does not know the numbers.
+            // Behind an IPv4 header without options and the ports, bytes 24 to 31 are the sequence and acknowledgement numbers. They are
+            // random, since an attacker off the path does not know them. So is a third of the rest of the longest TCP header, and the payload.
             for (at, byte) in other.iter_mut().enumerate().skip(24) {
                 if !(32..60).contains(&at) || rng.below(3) == 0 {
                     *byte = rng.below(256) as u8;
@@ -186,6 +190,7 @@ impl Noise {
     }
 }
 
+/// The network.
 pub(crate) struct Bed {
     pub(crate) spaces: Vec<Namespace>,
     stop: Arc<AtomicBool>,
@@ -215,7 +220,7 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
         let mut rng = Rng::stream(seed, "cable");
         let mut flying: [VecDeque<(Instant, Vec<u8>)>; 2] = Default::default();
         let mut buf = vec![0; 1 << 16];
-        // What waits in front of the link: when each packet has left.
+        // When each packet of the queue in front of the link has left.
         let mut queues: [VecDeque<Instant>; 2] = Default::default();
         let mut stalled = Instant::ZERO;
         let mut wires = link.rate.map(|(rate, _)| [Serializer::new(rate), Serializer::new(rate)]);
@@ -265,7 +270,7 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
                     }
                 }
                 for (left, packet) in left_now.drain(..) {
-                    // Lost behind the queue, as by the sky.
+                    // Lost behind the queue, as on a radio link.
                     if rng.unit() < link.loss {
                         continue;
                     }
@@ -284,7 +289,7 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
                     CARRIED.fetch_add(1, Ordering::Relaxed);
                     LATE.fetch_add(u64::from(now - at > TOLERANCE), Ordering::Relaxed);
                     LATEST.fetch_max((now - at).as_nanos(), Ordering::Relaxed);
-                    // What was mangled may be no packet any more: the interface refuses it.
+                    // A packet that noise has changed may be none any more, so that the interface refuses it.
                     let written = ends[1 - way].write(&packet);
                     assert!(
                         written.is_ok() || link.noise.corrupt + link.noise.forge > 0.0,
@@ -304,7 +309,7 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
 /// One end of a link: where it is, its name, and its addresses with the lengths of their prefixes.
 pub(crate) type Plug<'a> = (&'a Namespace, &'a str, &'a [(&'a str, u8)]);
 
-/// A pair of interfaces of the kernel's, each in a namespace of its own, with what the kernel offers to make them fast.
+/// Makes a pair of interfaces of the kernel (veth) with its offloads, each in a namespace of its own.
 pub(crate) fn wire(ends: [Plug<'_>; 2]) {
     let sh = |space: &Namespace, line: &str| {
         let run = || Command::new("sh").args(["-c", line]).status().is_ok_and(|s| s.success());
@@ -322,7 +327,8 @@ pub(crate) fn wire(ends: [Plug<'_>; 2]) {
             let more = if address.contains(':') { "nodad" } else { "" };
             sh(space, &format!("ip addr add {address}/{prefix} dev {name} {more}"));
         }
-        // Routes name no router: whoever has a way there answers for it, and at once: by default the kernel waits for up to 0.8 s.
+        // Routes name no router, so that each machine answers ARP requests for the hosts behind it. It does so at once: by default the kernel
+        // waits for up to 0.8 s.
         let ipv4 = "/proc/sys/net/ipv4";
         sh(
             space,
@@ -331,7 +337,7 @@ pub(crate) fn wire(ends: [Plug<'_>; 2]) {
             ),
         );
     }
-    // What is sent before the kernel has noticed that the link is there is lost, and repeated a second later.
+    // A packet that is sent before the kernel has noticed that the link is up would be lost, and repeated a second later.
     for (space, name, _) in ends {
         let noticed = format!("ip -o link show dev {name} | grep -q 'state UP'");
         sh(space, &format!("for n in $(seq 500); do {noticed} && exit 0; sleep 0.01; done; exit 1"));
@@ -339,12 +345,12 @@ pub(crate) fn wire(ends: [Plug<'_>; 2]) {
 }
 
 impl Bed {
-    /// The same network with cables of the kernel's in place of threads, and a link that is as fast and as good as they are.
+    /// A network with pairs of kernel interfaces in place of threads, and a link that is as fast and as good as they are.
     #[allow(dead_code, reason = "the soak test does not need it")]
     pub(crate) fn fast(name: &str) -> Option<Self> {
         Self::laid(name, None)
     }
-    /// `None`, with a message, where the kernel grants no namespace or there is no nft.
+    /// A network with this satellite link; `None`, with a message, where the kernel grants no namespace or there is no nft.
     pub(crate) fn new(name: &str, satellite: Link) -> Option<Self> {
         Self::laid(name, Some(satellite))
     }
@@ -400,7 +406,7 @@ impl Bed {
     pub(crate) fn gateway(&self, at: usize, more: &str) -> Running {
         self.gateway_of(at, more, "", "")
     }
-    /// The same; `hosts` is added to what its file says of the hosts, and `first` to its beginning.
+    /// Starts a gateway; `hosts` is added to the section `[terrestrial]` of its file, `more` to `[satellite]`, and `first` to its beginning.
     pub(crate) fn gateway_of(&self, at: usize, more: &str, hosts: &str, first: &str) -> Running {
         self.gateway_for(
             at,
@@ -409,11 +415,11 @@ impl Bed {
             ),
         )
     }
-    /// Starts a gateway with this file, of which only the name is missing.
+    /// Starts a gateway with this file, which lacks only the name.
     pub(crate) fn gateway_for(&self, at: usize, text: &str) -> Running {
         self.gateway_by(&[], at, text)
     }
-    /// The same, started by a command that runs the program that is appended to it.
+    /// Starts a gateway with this file by a command that runs the program that is appended to it.
     pub(crate) fn gateway_by(&self, starter: &[&str], at: usize, text: &str) -> Running {
         let name = if at == NEAR { "near" } else { "far" };
         let file = self.folder.join(format!("{name}.toml"));
@@ -437,7 +443,7 @@ impl Bed {
         Running { child, name, folder: self.folder.clone() }
     }
 
-    /// What nftables and the rules of routing of a router are.
+    /// The nftables tables of a router.
     pub(crate) fn traces(&self, at: usize) -> String {
         let list = || {
             let out = Command::new("nft").args(["list", "tables"]).output().expect("runs");
@@ -465,16 +471,19 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    pub(crate) fn status(&self) -> serde_json::Value {
+        serde_json::from_str(&self.ask("status")).expect("JSON")
+    }
     /// A number of its status.
     pub(crate) fn count(&self, key: &str) -> u64 {
-        let status: serde_json::Value = serde_json::from_str(&self.ask("status")).expect("JSON");
+        let status = self.status();
         let found = status.get(key).or_else(|| status["counts"].get(key));
         found.and_then(serde_json::Value::as_u64).unwrap_or_else(|| panic!("{key} in {status}"))
     }
     /// A number of a part of its status.
     #[allow(dead_code, reason = "the soak test does not need it")]
     pub(crate) fn count_of(&self, part: &str, key: &str) -> u64 {
-        let status: serde_json::Value = serde_json::from_str(&self.ask("status")).expect("JSON");
+        let status = self.status();
         status[part][key].as_u64().unwrap_or_else(|| panic!("{part}.{key} in {status}"))
     }
     pub(crate) fn ask(&self, word: &str) -> String {
@@ -497,7 +506,7 @@ impl Drop for Running {
     }
 }
 
-/// Where files of a gateway are.
+/// The environment of a gateway with this file and folder, whose keeper is this program.
 pub(crate) fn environment(file: &Path, folder: &Path) -> skyhaul_gateway::Environment {
     let ourselves = std::env::current_exe().expect("there").into();
     skyhaul_gateway::Environment {

@@ -1,5 +1,5 @@
-/* A time of day that jumps, for the process that loads this (LD_PRELOAD): five times a second by hours or days, forth and back. Stamps of
-   the kernel on received packets jump with it. Other clocks are the kernel's. */
+/* A time of day that jumps five times a second, by hours or days, forth and back, for the process that loads this library (LD_PRELOAD).
+   Stamps of the kernel on received packets jump as well. Other clocks are those of the kernel. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>

@@ -32,7 +32,7 @@ fn preload(folder: &Path) -> Option<String> {
     Some(format!("LD_PRELOAD={}", library.display()))
 }
 
-/// Days and milliseconds of a time of a log, "2026-11-24T09:15:02.117Z", as one number of hours within its year.
+/// A time of a log, such as "2026-11-24T09:15:02.117Z", in hours, as if every month had 31 days.
 fn hours(time: &str) -> f64 {
     assert!(time.len() == 24 && time.ends_with('Z') && time.as_bytes()[10] == b'T', "{time}");
     let part = |at: std::ops::Range<usize>| time[at].parse::<f64>().unwrap_or_else(|_| panic!("{time}"));
@@ -49,7 +49,7 @@ fn hours(time: &str) -> f64 {
     (part(0..4) * 12.0 + month) * 31.0 * 24.0 + day * 24.0 + hour + minute / 60.0 + second / 3600.0
 }
 
-/// Whatever jumps, nothing is cut, timers fire in time, and what is measured is not hours.
+/// However the time of day jumps, no connection is cut, timers expire in time, and measured times are right.
 pub(crate) fn steps_of_the_time_of_day_are_harmless() {
     let rough = Link { delay: Duration::from_millis(10), loss: 0.02, ..Link::default() };
     let Some(bed) = Bed::new("steps", rough) else { return };

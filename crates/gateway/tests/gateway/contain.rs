@@ -1,4 +1,4 @@
-//! Panics in the work of one connection, which others and the gateway survive.
+//! Panics in the work for one connection, which other connections and the gateway survive.
 
 use crate::bed::{BREAKS, Bed, CLIENT, NEAR};
 use crate::{calm, listen, server};
@@ -43,7 +43,7 @@ pub(crate) fn a_panic_ends_one_connection() {
         over.store(true, Ordering::Relaxed);
         served.expect("enters")
     });
-    // Each connection is in either arm by the hash of its ends.
+    // The hash of its ends decides in which arm a connection is. Those of the second arm panic.
     let defects = near.count("defects");
     assert!(near.child.try_wait().expect("asks").is_none(), "the gateway lives");
     assert!(served > 0 && defects > 0, "{served} served, {defects} broke");

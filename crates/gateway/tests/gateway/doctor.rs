@@ -1,12 +1,12 @@
 //! The doctor finds each reason for which a gateway would not work.
 
 use crate::bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
+use crate::firewall::sh;
 use crate::{PORT, calm, listen, server};
 use skyhaul_base::Duration;
 use skyhaul_gateway::doctor::{self, Finding, Outcome};
 use skyhaul_gateway::{Config, Environment};
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::process::Command;
 use std::time::Duration as Patience;
 
 pub(crate) const ALL: [(&str, fn()); 4] = [
@@ -21,11 +21,6 @@ const GOOD: &str =
 
 fn config(text: &str) -> Config {
     Config::parse("near.toml", text).expect("is good")
-}
-fn sh(bed: &Bed, at: usize, line: &str) {
-    let run = || Command::new("sh").args(["-c", line]).output().expect("runs");
-    let done = bed.spaces[at].within(run).expect("enters");
-    assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
 }
 fn examine(bed: &Bed, text: &str) -> Vec<Finding> {
     bed.spaces[NEAR].within(|| doctor::examine(&config(text), &bed.folder)).expect("enters")
@@ -44,7 +39,7 @@ fn the_doctor_finds_what_is_wrong() {
         let found = all.iter().find(|f| format!("{}: {}", f.what, f.message).contains(part));
         let found = found.unwrap_or_else(|| panic!("{part}: {all:#?}"));
         assert!(found.outcome != Outcome::Good, "{found:?}");
-        // Mended, it is well again.
+        // Once that is mended, nothing is wrong.
         assert_eq!(wrong(&examine(&bed, GOOD)), [""; 0]);
     };
     let v4 = "name = \"near\"\n[terrestrial]\ninterface = \"lan0\"\nnetworks = [\"10.1.0.0/24\"]\n[satellite]\ninterface = \"sat0\"\nnetworks = [\"10.2.0.0/24\"]\n";
@@ -113,7 +108,7 @@ fn the_doctor_says_where_syns_arrive() {
     assert!(all[0].message.starts_with("1 arrived, 1 of them between"), "{all:?}");
     let all = watch(GOOD, false);
     assert!(wrong(&all)[0].contains("the hosts send nothing through this machine"), "{all:?}");
-    // Interfaces that the file has the wrong way round, and networks that it does not name.
+    // An interface that the file does not name, and networks that it does not name.
     let all = watch(&GOOD.replace("lan0", "sky0"), true);
     assert!(
         wrong(&all)[0].contains("others did at lan0 (1): is terrestrial.interface the right one?"),
@@ -140,7 +135,7 @@ fn the_doctor_proves_the_path() {
     };
     let before = bed.traces(NEAR);
     let listener = listen(&bed, server());
-    // Nobody runs: a gateway runs for the probe. It splits no connection of others.
+    // No gateway runs: one is started for the probe, and splits no connection of hosts.
     let found = prove(server());
     assert!(found.is_ok() && found.message.starts_with("it answered over the link after 0.0"), "{found:?}");
     assert_eq!(listener.accept().expect("accepts").1.ip(), host, "it comes from the host's address");
@@ -150,7 +145,7 @@ fn the_doctor_proves_the_path() {
         refused.is_ok() && refused.message.contains("nothing listens at port 9, but the path works"),
         "{refused:?}"
     );
-    // One runs: it is asked. With another one across the link, that one answers.
+    // A gateway that runs sends the probe. If there is another gateway across the link, that one answers.
     let near = bed.gateway(NEAR, "");
     let far = bed.gateway(FAR, "");
     let found = prove(server());
@@ -161,7 +156,7 @@ fn the_doctor_proves_the_path() {
         "no connection of its own is counted"
     );
     far.stop();
-    // Answers go another way: past this machine.
+    // Answers take a route that does not lead through this machine.
     sh(&bed, FAR, "ip route replace 10.1.0.2/32 dev lan0");
     let found = prove(server());
     assert!(
@@ -169,7 +164,7 @@ fn the_doctor_proves_the_path() {
         "{found:?}"
     );
     sh(&bed, FAR, "ip route del 10.1.0.2/32 dev lan0");
-    // A chain of somebody's drops what is forwarded.
+    // A chain of another program drops forwarded packets.
     sh(
         &bed,
         NEAR,
@@ -194,10 +189,10 @@ fn the_doctor_proves_the_path() {
     assert!(!found.is_ok() && found.message.contains("nothing came back"), "{found:?}");
 }
 
-/// Without `--from`, a host that the kernel has reached lately stands in: by ARP, and by neighbour discovery (RFC 4861).
+/// Without `--from`, the probe has the address of a host that the kernel has lately found by ARP or by neighbour discovery (RFC 4861).
 fn the_doctor_proves_as_a_neighbour() {
     let Some(bed) = Bed::fast("neighbour") else { return };
-    // Routes of IPv6 name their routers: nobody answers for others.
+    // Routes of IPv6 name their routers, since no machine answers neighbour solicitations for others.
     sh(&bed, NEAR, "ip -6 route replace fd02::/64 via fd09::2 dev sat0");
     sh(&bed, FAR, "ip -6 route replace fd01::/64 via fd09::1 dev sat0");
     sh(&bed, SERVER, "ip -6 route replace default via fd02::1 dev s0");

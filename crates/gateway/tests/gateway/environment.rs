@@ -1,6 +1,7 @@
-//! What happens around a gateway: others remove its rules, there is no IPv6, descriptors run out.
+//! Trouble around a gateway: others remove its rules, there is no IPv6, descriptors run out, peers vanish.
 
 use crate::bed::{Bed, CLIENT, FAR, NEAR, Running, SERVER};
+use crate::firewall::{sh, waits_for};
 use crate::{PORT, calm, echo, exchange, listen, many, server};
 use serde_json::Value;
 use skyhaul_gateway::doctor::{self, Finding, Outcome};
@@ -22,24 +23,6 @@ pub(crate) const ALL: [(&str, fn()); 6] = [
 
 const GOOD: &str = "[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n";
 
-fn sh(bed: &Bed, at: usize, line: &str) {
-    let run = || Command::new("sh").args(["-c", line]).output().expect("runs");
-    let done = bed.spaces[at].within(run).expect("enters");
-    assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
-}
-fn status(gateway: &Running) -> Value {
-    serde_json::from_str(&gateway.ask("status")).expect("JSON")
-}
-/// Waits for what happens within seconds on an idle machine.
-fn waits_for(what: &str, happens: impl Fn() -> bool) {
-    for _ in 0..3000 {
-        if happens() {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-    panic!("{what} did not happen");
-}
 fn examined(bed: &Bed, at: usize, part: &str) -> Finding {
     let config = Config::parse("near.toml", &format!("name = \"near\"\n{GOOD}")).expect("is good");
     let all = bed.spaces[at].within(|| doctor::examine(&config, &bed.folder)).expect("enters");
@@ -54,7 +37,7 @@ fn logged(bed: &Bed) -> String {
     format!("[log]\nevents = \"{}\"\n", bed.folder.join("events.jsonl").display())
 }
 
-/// A server that gives back what comes, at once, and closes when its client does.
+/// A server that sends back at once what it receives, and closes when its client does.
 fn replies(listener: TcpListener, connections: usize) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
         let served: Vec<_> = (0..connections)
@@ -79,8 +62,8 @@ fn rules_that_others_remove_are_restored() {
     let Some(bed) = Bed::new("flushed", calm()) else { return };
     let near = bed.gateway(NEAR, &logged(&bed));
     let far = bed.gateway(FAR, "");
-    // One that waits through it all, and one that carries data all the time. What passes while the rules are missing reaches hosts and
-    // gateways with the numbers of another connection, which refuse it.
+    // One connection is silent all the time, and one carries data all the time. Packets that pass while the rules are missing reach hosts and
+    // gateways with sequence numbers of the other leg, and are refused.
     let serves = replies(listen(&bed, server()), 2);
     let connect = || TcpStream::connect(server()).expect("connects");
     let mut quiet = bed.spaces[CLIENT].within(connect).expect("enters");
@@ -115,7 +98,7 @@ fn rules_that_others_remove_are_restored() {
     sh(&bed, FAR, "nft flush ruleset");
     waits_for("the repair", || far.count_of("rules", "restored") == 1);
     goes_on();
-    // Single rules, too: one that is missing, and one of somebody else's.
+    // Single rules, too: one is removed, and one of somebody else is added.
     sh(&bed, NEAR, "nft flush chain inet skyhaul_near from_hosts");
     waits_for("the repair", || near.count_of("rules", "restored") == 3);
     sh(&bed, NEAR, "nft insert rule inet skyhaul_near arrive accept");
@@ -136,8 +119,8 @@ fn rules_that_others_remove_are_restored() {
     // New ones are split again.
     many(&bed, server(), 4, 10_000);
     assert_eq!((near.count("from-hosts"), far.count("from-link")), (6, 6));
-    // It says so, everywhere.
-    let s = status(&near);
+    // The status, the metrics, the log and the doctor say so.
+    let s = near.status();
     assert_eq!((&s["admits"], &s["rules"]["in-place"]), (&true.into(), &true.into()));
     assert!(s["rules"]["last-restored"].as_f64().is_some_and(|t| t >= 0.0), "{s}");
     assert!(s["rules"]["changed-by"].as_str().is_some_and(|by| by.starts_with("nft (process ")), "{s}");
@@ -151,11 +134,11 @@ fn rules_that_others_remove_are_restored() {
         found.outcome == Outcome::Doubtful && found.message.contains("has restored its rules 4 times"),
         "{found:?}"
     );
-    // What others do with tables of their own is none of its business.
+    // The gateway does not mind what others do with tables of their own.
     sh(&bed, NEAR, "nft add table inet theirs");
     assert_eq!(near.ask("reload"), "reloaded\n");
     assert_eq!(near.count_of("rules", "restored"), 4);
-    // At the moment of a flush it may be asked to reload or to stop.
+    // The gateway may be asked to reload or to stop at the moment of a flush.
     let file = bed.folder.join("near.toml");
     let text = std::fs::read_to_string(&file).expect("is there");
     std::fs::write(&file, text + "[split]\nexclude-ports = [22]\n").expect("writes");
@@ -171,7 +154,7 @@ fn rules_that_others_remove_are_restored() {
 
 fn rules_that_cannot_be_restored_are_reported() {
     let Some(bed) = Bed::new("lost", calm()) else { return };
-    // A program of that name which the test takes away.
+    // A program called nft, which the test replaces by one that refuses.
     let folder = bed.folder.join("bin");
     std::fs::create_dir_all(&folder).expect("a folder");
     let find = Command::new("sh").args(["-c", "command -v nft"]).output().expect("runs").stdout;
@@ -195,8 +178,8 @@ fn rules_that_cannot_be_restored_are_reported() {
     std::fs::set_permissions(&refuses, mode).expect("sets");
     std::fs::rename(&refuses, &nft).expect("replaces");
     sh(&bed, NEAR, "nft flush ruleset");
-    waits_for("a report", || status(&near)["rules"]["in-place"] == false);
-    let s = status(&near);
+    waits_for("a report", || near.status()["rules"]["in-place"] == false);
+    let s = near.status();
     assert_eq!(s["admits"], false, "{s}");
     assert_eq!(s["rules"]["message"], "nft refuses the rules: no more rules");
     assert!(near.ask("metrics").contains("skyhaul_gateway_admits{gateway=\"near\"} 0"));
@@ -208,11 +191,17 @@ fn rules_that_cannot_be_restored_are_reported() {
     );
     let all = events(&bed, "rules-lost");
     assert!(all.len() == 1 && all[0]["level"] == "error", "{all:?}");
+    // A reload that nft refuses leaves the log as it was.
+    let file = bed.folder.join("near.toml");
+    let text = std::fs::read_to_string(&file).expect("is there");
+    std::fs::write(&file, text.replace("events.jsonl", "other.jsonl")).expect("writes");
     assert!(near.ask("reload").contains("no more rules"));
-    // As soon as it can, it does.
+    waits_for("a line in the old log", || events(&bed, "reload-refused").len() == 1);
+    std::fs::write(&file, text).expect("writes");
+    // As soon as nft works again, the rules are restored.
     std::fs::remove_file(&nft).expect("removes");
     put();
-    waits_for("the repair", || status(&near)["rules"]["in-place"] == true);
+    waits_for("the repair", || near.status()["rules"]["in-place"] == true);
     assert_eq!(near.ask("reload"), "reloaded\n");
     many(&bed, server(), 1, 1000);
     assert_eq!((near.count("from-hosts"), events(&bed, "rules-restored").len()), (1, 1));
@@ -221,7 +210,7 @@ fn rules_that_cannot_be_restored_are_reported() {
 
 fn without_ipv6_connections_of_ipv4_are_split() {
     let Some(bed) = Bed::new("ipv4", calm()) else { return };
-    // As Docker does it.
+    // Docker disables IPv6 in its containers in this way.
     for at in [NEAR, FAR] {
         bed.spaces[at].sysctl("net/ipv6/conf/all/disable_ipv6", "1").expect("sets");
     }
@@ -255,7 +244,7 @@ fn without_descriptors_connections_are_refused() {
         let names = all.map(|f| f.expect("an entry").file_name().into_string().expect("a number"));
         names.map(|n| n.parse::<u64>().expect("a number")).collect::<std::collections::BTreeSet<_>>()
     };
-    // How many it has open while nothing happens. What it opens for a moment as it starts is waited for.
+    // How many descriptors a gateway has open while nothing happens, once those that it opens for its start are closed again.
     let idle = |g: &Running| {
         let mut before = open(g);
         loop {
@@ -267,8 +256,8 @@ fn without_descriptors_connections_are_refused() {
             before = now;
         }
     };
-    // From here on it can open nothing more, with so many open: those of requests about its state, which it may close late, are none of
-    // them.
+    // Limits a gateway to the descriptors that it has open, of which there are as many as `wanted`: descriptors of requests about its
+    // state, which it may close late, do not count.
     let exhaust = |g: &Running, wanted: usize| loop {
         waits_for("the end of requests", || open(g).len() == wanted);
         let before = open(g);
@@ -299,7 +288,7 @@ fn without_descriptors_connections_are_refused() {
         waits_for("it is split", || near.count("flows") == 1);
         // One is that of the connection.
         exhaust(&near, without + 1);
-        // No other hangs: each is reset.
+        // No other connection hangs: each is reset.
         let others = (0..20).map(|_| {
             let reset = TcpStream::connect(server()).and_then(|mut s| s.read(&mut [0; 1]));
             reset.map_or_else(|e| e.kind(), |_| std::io::ErrorKind::Other)
@@ -326,7 +315,7 @@ fn without_descriptors_connections_are_refused() {
     served.join().expect("serves");
     assert_eq!(near.count("from-hosts"), 22);
     near.stop();
-    // From the link it is the same: the client is refused.
+    // A connection from the link is refused as well.
     let near = bed.gateway_by(&["prlimit", "--nofile=200:200"], NEAR, GOOD);
     let _there = bed.spaces[CLIENT]
         .within(|| std::net::TcpListener::bind(SocketAddr::from(([10, 1, 0, 2], PORT))).expect("listens"))
@@ -339,14 +328,14 @@ fn without_descriptors_connections_are_refused() {
     near.stop();
 }
 
-/// Descriptors that a gateway has open.
+/// The number of descriptors that a gateway has open.
 fn descriptors(gateway: &Running) -> usize {
     std::fs::read_dir(format!("/proc/{}/fd", gateway.child.id())).expect("runs").count()
 }
 
 fn connections_whose_peers_vanish_end() {
     let Some(bed) = Bed::new("vanished", calm()) else { return };
-    // Some have said all that they had to say, one stands still in the middle of its data.
+    // Most connections are idle, and one stands still with data under way.
     let limits = "[limits]\nidle = \"3 s\"\nstuck = \"2 s\"\n";
     let (near, far) = (bed.gateway(NEAR, limits), bed.gateway(FAR, limits));
     let before = [descriptors(&near), descriptors(&far)];
@@ -365,7 +354,7 @@ fn connections_whose_peers_vanish_end() {
         held.push((client, served));
     }
     waits_for("all are split", || near.count("flows") == 5 && far.count("flows") == 5);
-    // From here on neither hears or says anything, not even a FIN.
+    // From here on neither host receives or sends anything, not even a FIN.
     for at in [CLIENT, SERVER] {
         for line in [
             "add table inet gone",
@@ -378,9 +367,9 @@ fn connections_whose_peers_vanish_end() {
     waits_for("the end of all", || near.count("flows") == 0 && far.count("flows") == 0);
     for (gateway, before) in [(&near, before[0]), (&far, before[1])] {
         waits_for("the return of descriptors", || descriptors(gateway) <= before);
-        // A fraction of what the one that stood still has held.
+        // 64 KiB is a fraction of what the connection with data has held.
         waits_for("the return of memory", || gateway.count("memory") < 65_536);
-        // The other one may have reset what this one would have given up.
+        // A connection may have been reset by the other gateway before this one gave it up.
         assert_eq!(gateway.count("finished"), 0);
         assert_eq!(gateway.count("aborted"), 5);
     }

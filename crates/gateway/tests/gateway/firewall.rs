@@ -1,8 +1,7 @@
-//! A gateway beside the rules of a firewall that knows nothing of it.
+//! A gateway beside the rules of a firewall that does not know of the gateway.
 
 use crate::bed::{Bed, CLIENT, FAR, NEAR, Running};
 use crate::{calm, listen, many, server};
-use serde_json::Value;
 use skyhaul_base::Instant;
 use skyhaul_gateway::Config;
 use skyhaul_gateway::doctor::{self, Finding, Outcome};
@@ -36,7 +35,7 @@ pub(crate) fn rules(bed: &Bed, at: usize, text: &str) {
     sh(bed, at, &format!("nft -f - <<'end'\n{text}\nend"));
 }
 
-/// What the rules of every other router are made of.
+/// Rules of a stateful firewall, as many routers have them.
 const STATEFUL: &str = "table inet filter {
     chain input { type filter hook input priority filter; policy accept; ct state invalid drop; }
     chain forward {
@@ -55,7 +54,7 @@ fn the_legs_of_a_connection_are_tracked_apart() {
     for at in [NEAR, FAR] {
         rules(&bed, at, STATEFUL);
     }
-    // Packets whose sequence numbers do not belong to a connection are invalid where only one leg is known, too.
+    // Packets with sequence numbers of the other leg are invalid, even with a gateway at one end alone.
     let near = bed.gateway(NEAR, "");
     many(&bed, server(), 4, 100_000);
     assert_eq!((near.count("from-hosts"), near.count("finished")), (4, 4));
@@ -108,7 +107,7 @@ fn hidden_addresses_are_split() {
 pub(crate) fn since(began: Instant) -> Patience {
     Patience::from_nanos((Clock::now() - began).as_nanos())
 }
-/// Waits for what happens within seconds on an idle machine, and returns how long that took.
+/// Waits for an event that happens within seconds on an idle machine, and returns how long that took.
 pub(crate) fn waits_for(what: &str, happens: impl Fn() -> bool) -> Patience {
     let began = Clock::now();
     while !happens() {
@@ -119,15 +118,15 @@ pub(crate) fn waits_for(what: &str, happens: impl Fn() -> bool) -> Patience {
 }
 
 pub(crate) fn state(gateway: &Running) -> String {
-    let status: Value = serde_json::from_str(&gateway.ask("status")).expect("JSON");
+    let status = gateway.status();
     status["proof"]["state"].as_str().unwrap_or_else(|| panic!("{status}")).to_owned()
 }
 pub(crate) fn cause(gateway: &Running) -> String {
-    let status: Value = serde_json::from_str(&gateway.ask("status")).expect("JSON");
+    let status = gateway.status();
     status["proof"]["cause"].as_str().unwrap_or_else(|| panic!("{status}")).to_owned()
 }
 pub(crate) fn admits(gateway: &Running) -> bool {
-    let status: Value = serde_json::from_str(&gateway.ask("status")).expect("JSON");
+    let status = gateway.status();
     status["admits"].as_bool().expect("a truth value")
 }
 pub(crate) fn examined(bed: &Bed) -> Finding {
@@ -150,7 +149,7 @@ pub(crate) fn serve(bed: &Bed) {
         }
     });
 }
-/// How long a connection of a client took to be answered.
+/// How long it took until a connection of a client was answered.
 fn answered(bed: &Bed) -> Patience {
     let ask = || {
         let began = Clock::now();
@@ -163,7 +162,7 @@ fn answered(bed: &Bed) -> Patience {
     bed.spaces[CLIENT].within(ask).expect("enters")
 }
 
-/// The longest time for which connections may go astray.
+/// The longest time for which connections may be lost.
 pub(crate) const AT_MOST: Patience = Patience::from_secs(5);
 
 fn connections_that_are_dropped_are_forwarded() {
@@ -177,7 +176,7 @@ fn connections_that_are_dropped_are_forwarded() {
     );
     answered(&bed);
     assert_eq!(near.count("from-hosts"), 1);
-    // As a service of a firewall is reloaded: everything is replaced at once.
+    // A service of a firewall reloads in this way: it replaces everything at once.
     let drops = "flush ruleset\ntable inet filter { chain input { type filter hook input priority filter; policy drop;
         ct state established,related accept; }; }";
     rules(&bed, NEAR, drops);
@@ -203,13 +202,13 @@ fn connections_that_are_dropped_are_forwarded() {
     }
     let events = || std::fs::read_to_string(&log).expect("is there");
     assert!(events().contains("\"withdrawn\"") && events().contains(remedy), "{}", events());
-    // The remedy helps, at once.
+    // The remedy takes effect at once.
     sh(&bed, NEAR, remedy);
     let took = waits_for("interception", || state(&near) == "works" && admits(&near));
     assert!(took < AT_MOST, "{took:?}");
     answered(&bed);
     assert_eq!(near.count("from-hosts"), 2);
-    // Where the rules let hosts pass but not its own connection, hosts decide.
+    // If the rules let hosts pass, but not the gateway's own connection, connections of hosts decide.
     rules(
         &bed,
         NEAR,
@@ -231,14 +230,14 @@ fn packets_over_the_link_that_are_dropped_end_splitting() {
     serve(&bed);
     let near = bed.gateway(NEAR, "");
     waits_for("its own connection", || state(&near) == "works");
-    // Rules for what is forwarded, of somebody who knows nothing of the gateway's interface.
+    // Rules for forwarded packets that do not mention the gateway's interface.
     rules(
         &bed,
         NEAR,
         "table inet filter { chain forward { type filter hook forward priority filter; policy drop;
         ct state established,related accept; iifname lan0 oifname sat0 accept; }; }",
     );
-    // Connections whose far legs are dropped: they are lost, others are not.
+    // The connection whose leg over the link is dropped is lost; later ones are not.
     let lost = bed.spaces[CLIENT].within(|| TcpStream::connect(server()));
     let took = waits_for("the end of interception", || state(&near) == "withdrawn");
     assert!(took < AT_MOST, "{took:?}");
@@ -264,7 +263,7 @@ fn routes_and_interfaces_come_and_go() {
     let near = bed.gateway(NEAR, "");
     let far = bed.gateway(FAR, "");
     let splits = |what: &str| {
-        // What arrives until it is repaired may go astray.
+        // Packets that arrive before the repair may be lost.
         let before = near.count("from-hosts");
         let split = || {
             let ask = || {
@@ -291,7 +290,7 @@ fn routes_and_interfaces_come_and_go() {
         sh(&bed, NEAR, line);
         splits(what);
     }
-    // What cannot be repaired ends splitting.
+    // Damage that cannot be repaired ends splitting.
     sh(&bed, NEAR, "ip link set sky-near down");
     let took = waits_for("the end of interception", || state(&near) == "withdrawn" && !admits(&near));
     assert!(took < AT_MOST, "{took:?}");
@@ -301,7 +300,7 @@ fn routes_and_interfaces_come_and_go() {
     assert_eq!(near.count("from-hosts"), before);
     sh(&bed, NEAR, "ip link set sky-near up");
     splits("its interface");
-    // What has no way over the link is not split: its sender learns what the kernel says.
+    // A connection without a route over the link is not split: its client gets the error of the kernel.
     let before = near.count("from-hosts");
     sh(&bed, NEAR, "ip route add unreachable 10.2.0.2");
     let refused =
@@ -314,7 +313,7 @@ fn routes_and_interfaces_come_and_go() {
     far.stop();
 }
 
-/// What a client gets that connects and says hello.
+/// Connects as a client, and sends and receives five bytes.
 fn greets(bed: &Bed) -> std::io::Result<()> {
     let greet = || {
         let mut s = TcpStream::connect_timeout(&server(), Patience::from_secs(2))?;
@@ -383,7 +382,7 @@ fn a_gateway_that_is_stopped_is_bypassed() {
     signal(Signal::SIGSTOP);
     waits_for("a connection past the gateway", || greets(&bed).is_ok());
     signal(Signal::SIGCONT);
-    // Those that it had accepted before it was bypassed are counted as well.
+    // Connections that it had accepted before it was bypassed are counted as well.
     waits_for("an end of all connections", || near.count("flows") == 0);
     waits_for("a connection that is split", || {
         let before = near.count("from-hosts");

@@ -87,10 +87,10 @@ fn main() -> ExitCode {
     if side_by_side(&names, &args) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Tests wait most of the time, each in namespaces of its own: so many run at a time.
+/// Number of tests that run at a time: each waits most of the time, in namespaces of its own.
 const AT_ONCE: usize = 4;
 
-/// Runs each test in a process of its own; says which pass, and what those said that do not.
+/// Runs each test in a process of its own, and prints which pass, and the output of those that do not.
 fn side_by_side(names: &[&str], args: &[String]) -> bool {
     let program = std::env::current_exe().expect("is known");
     let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -120,7 +120,7 @@ fn side_by_side(names: &[&str], args: &[String]) -> bool {
     failed == 0
 }
 
-/// A short link on which nothing happens.
+/// A short link without losses.
 fn calm() -> Link {
     Link { delay: Duration::from_millis(5), ..Link::default() }
 }
@@ -130,7 +130,7 @@ fn server() -> SocketAddr {
     SocketAddr::new(IpAddr::from([10, 2, 0, 2]), PORT)
 }
 
-/// Bytes that a seed says.
+/// Random bytes of a seed.
 fn bytes(seed: u64, len: usize) -> Vec<u8> {
     let mut rng = skyhaul_base::Rng::stream(seed, "bytes");
     (0..len).map(|_| rng.below(256) as u8).collect()
@@ -140,7 +140,7 @@ fn digest(data: &[u8]) -> Vec<u8> {
     Sha256::digest(data).to_vec()
 }
 
-/// A server that reads to the end and answers with the digest of that, then with as much again.
+/// A server that reads each connection to its end, and answers with the digest of the data and the data.
 fn echo(listener: TcpListener, connections: usize) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
         let served: Vec<_> = (0..connections)
@@ -159,7 +159,7 @@ fn echo(listener: TcpListener, connections: usize) -> std::thread::JoinHandle<()
     })
 }
 
-/// Sends what the seed says, and checks what comes back.
+/// Sends the bytes of a seed to a server of [`echo`], and checks its answer.
 fn exchange(to: SocketAddr, seed: u64, len: usize) {
     let mut s = TcpStream::connect(to).expect("connects");
     let data = bytes(seed, len);
@@ -175,7 +175,7 @@ fn listen(bed: &Bed, at: SocketAddr) -> TcpListener {
     bed.spaces[SERVER].within(|| TcpListener::bind(at).expect("listens")).expect("enters")
 }
 
-/// So many connections at a time, each with a length of its own.
+/// This number of connections, eight at a time, each with a length of its own.
 fn many(bed: &Bed, to: SocketAddr, connections: usize, longest: usize) {
     let server = echo(listen(bed, to), connections);
     let next = AtomicUsize::new(0);
@@ -207,7 +207,7 @@ fn streams_arrive_whole() {
     many(&bed, server(), 60, 400_000);
     for (gateway, key) in [(&near, "from-hosts"), (&far, "from-link")] {
         assert_eq!(gateway.count(key), 60);
-        // The last acknowledgement of a connection may be on its way still.
+        // The last acknowledgement of a connection may still be on its way.
         while gateway.count("flows") > 0 {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
@@ -215,14 +215,14 @@ fn streams_arrive_whole() {
         assert_eq!(gateway.count("bytes-lost"), 0);
     }
     assert_eq!(near.count("bytes-to-link"), far.count("bytes-to-hosts"));
-    // The same by network behind the link.
+    // The counters by network behind the link agree.
     for (gateway, prefix) in [(&near, "10.2.0.0/24"), (&far, "10.1.0.0/24")] {
         let status: Status = serde_json::from_str(&gateway.ask("status")).expect("JSON");
         let [p] = &status.prefixes[..] else { panic!("{:?}", status.prefixes) };
         assert_eq!((p.prefix.as_str(), p.connections, p.flows), (prefix, 60, 0));
         assert_eq!((p.to_link, p.to_hosts), (status.counts.bytes_to_link, status.counts.bytes_to_hosts));
         assert!(p.srtt >= 0.02 && p.goodput_to_link > 0.0 && p.goodput_to_hosts > 0.0, "{p:?}");
-        // One packet in a hundred is lost each way.
+        // The link loses one packet in a hundred in each direction.
         assert!(0 < p.retransmitted && p.loss < 0.1 && p.segments > 1000, "{p:?}");
         let line = format!(
             "skyhaul_gateway_prefix_retransmitted_total{{gateway=\"{}\",prefix=\"{prefix}\"}} {}",
@@ -254,14 +254,14 @@ fn one_gateway_alone() {
 fn half_closes_and_refusals_pass() {
     let Some(bed) = Bed::new("ends", calm()) else { return };
     let (near, far) = (bed.gateway(NEAR, ""), bed.gateway(FAR, ""));
-    // Nobody listens there: a reset, and no byte.
+    // Nobody listens there: the client gets a reset, and no byte.
     let refused = bed.spaces[CLIENT].within(|| {
         let mut s = TcpStream::connect(server())?;
         s.read(&mut [0; 8])
     });
     let e = refused.expect("enters").expect_err("nobody is there");
     assert!(matches!(e.kind(), ErrorKind::ConnectionReset | ErrorKind::ConnectionRefused), "{e}");
-    // A banner and a half-close by the server; the client goes on.
+    // The server sends a banner and half-closes; the client goes on.
     let listener = listen(&bed, server());
     let serves = std::thread::spawn(move || {
         let (mut s, peer) = listener.accept().expect("accepts");
@@ -270,7 +270,7 @@ fn half_closes_and_refusals_pass() {
         s.shutdown(Shutdown::Write).expect("half-closes");
         let mut rest = Vec::new();
         s.read_to_end(&mut rest).expect("reads");
-        // An abort by the client comes as an abort.
+        // An abort by the client reaches the server as an abort.
         let (mut s, _) = listener.accept().expect("accepts");
         let mut first = [0; 5];
         s.read_exact(&mut first).expect("reads");
@@ -286,7 +286,7 @@ fn half_closes_and_refusals_pass() {
         drop(s);
         let mut s = TcpStream::connect(server()).expect("connects");
         s.write_all(b"hello").expect("writes");
-        // It must have passed before an abort takes it along.
+        // The data must have passed before the abort, which discards it otherwise.
         while far.count("bytes-to-hosts") + far.count("flows") == 0 {}
         std::thread::sleep(std::time::Duration::from_millis(300));
         socket2::SockRef::from(&s).set_linger(Some(std::time::Duration::ZERO)).expect("lingers");
@@ -296,7 +296,7 @@ fn half_closes_and_refusals_pass() {
     assert!(near.count("refused") > 0 && near.count("aborted") > 0);
 }
 
-/// A connection with an echo, from before something happens until after it.
+/// A connection to a server of [`echo`] that begins before an event and ends after it.
 struct Lasting {
     client: TcpStream,
     serves: std::thread::JoinHandle<()>,
@@ -349,12 +349,12 @@ fn a_killed_gateway_is_bypassed() {
             let e = s.read_to_end(&mut rest).expect_err("cut short is no end of file");
             assert_eq!(e.kind(), ErrorKind::ConnectionReset, "{e}");
         }
-        // New connections work at once, whoever is left.
+        // New connections work at once, whichever gateway is left.
         let serves = echo(again, 5);
         let work = || (0..5).for_each(|n| exchange(server(), n, 50_000));
         bed.spaces[CLIENT].within(work).expect("enters");
         serves.join().expect("serves");
-        // The keeper has taken everything away.
+        // The keeper removes everything.
         while bed.traces(victim).contains("skyhaul") {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
@@ -378,7 +378,7 @@ fn without_room_connections_are_forwarded() {
         while admits(true) {}
         (first, connect(8))
     });
-    // All of them are open, four through the gateway.
+    // All connections are open, four of them through the gateway.
     let served = hold.join().expect("serves");
     assert_eq!((near.count("from-hosts"), near.count("overloads")), (4, 1));
     // With room again it splits again.
@@ -400,7 +400,7 @@ fn with_block_nothing_passes_a_dead_gateway() {
         let connect = || TcpStream::connect_timeout(&server(), patience).is_ok();
         assert!(!bed.spaces[CLIENT].within(connect).expect("enters"), "nobody takes it");
         drop(listener);
-        // It is back, and so are connections; when it ends in order, they are forwarded.
+        // When the gateway runs again, connections pass; after its orderly end, they are forwarded.
         let gateway = block(&bed);
         many(&bed, server(), 1, 1000);
         gateway.stop();
@@ -411,7 +411,7 @@ fn with_block_nothing_passes_a_dead_gateway() {
 fn the_class_of_packets_is_kept() {
     let Some(bed) = Bed::new("class", calm()) else { return };
     let (near, far) = (bed.gateway(NEAR, ""), bed.gateway(FAR, ""));
-    // The server's kernel tells the class of a SYN as that of its answer.
+    // With this setting, the server's socket has the class of the SYN, from which the test learns it.
     if bed.spaces[SERVER].sysctl("net/ipv4/tcp_reflect_tos", "1").is_err() {
         need::skip("tcp_reflect_tos", "this kernel does not tell the class of a SYN");
         return;
@@ -458,7 +458,7 @@ fn windows_are_resumed() {
     bed.spaces[CLIENT].within(download).expect("enters");
     serves.join().expect("serves");
     assert_eq!(far.count("resumed"), 1);
-    // Whoever only asked has learnt nothing.
+    // The near gateway has sent only requests, and has learnt nothing.
     assert_eq!(near.count("resumed"), 0);
 }
 
@@ -468,9 +468,9 @@ fn a_reload_keeps_connections() {
     let file = bed.folder.join("near.toml");
     let first = std::fs::read_to_string(&file).expect("is there");
     let old = Lasting::begin(&bed);
-    // The kernel has accepted it; the gateway may not have yet.
+    // The kernel has accepted the connection; the gateway may not have yet.
     while near.count("from-hosts") < 1 {}
-    // What cannot be read, or cannot change, changes nothing.
+    // A file that cannot be read, or with a key that cannot change, changes nothing.
     for (text, says) in [
         ("nonsense".to_owned(), "near.toml: "),
         (first.clone() + "[split]\nports = [70000]\n", "split.ports"),
@@ -495,7 +495,7 @@ fn a_reload_keeps_connections() {
 
 fn ports_are_forwarded_without_routes() {
     let Some(bed) = Bed::new("ports", Link { loss: 0.005, ..calm() }) else { return };
-    // These machines forward nothing.
+    // Forwarding is off on both machines.
     for at in [NEAR, FAR] {
         for key in ["net/ipv4/ip_forward", "net/ipv4/conf/sat0/forwarding"] {
             bed.spaces[at].sysctl(key, "0").expect("sets");
@@ -516,7 +516,7 @@ fn ports_are_forwarded_without_routes() {
         "[satellite]\ninterface = \"sat0\"\n[[publish]]\nport = 9000\nto = \"127.0.0.1:9001\"\n",
     );
     assert!(forwards(NEAR) && forwards(FAR));
-    // Nobody listens: a reset, and no byte.
+    // Nobody listens: the client gets a reset, and no byte.
     let refused = bed.spaces[NEAR].within(|| TcpStream::connect(here)?.read(&mut [0; 8]));
     assert_eq!(refused.expect("enters").expect_err("nobody is there").kind(), ErrorKind::ConnectionReset);
     let listener =
@@ -535,7 +535,7 @@ fn ports_are_forwarded_without_routes() {
         assert_eq!(gateway.count(key), 21);
         assert_eq!(gateway.count("peers"), 1, "each knows the other");
     }
-    // The address of our host is for connections of these ports alone, and nothing else is forwarded.
+    // The address of the gateway's host is for connections of these ports alone, and nothing else is forwarded.
     let sat: IpAddr = [10, 9, 0, 1].into();
     bed.spaces[FAR].route(([192, 0, 0, 5].into(), 32), "sat0", Some(sat)).expect("a route");
     let connect = |to: SocketAddr| {
@@ -547,7 +547,7 @@ fn ports_are_forwarded_without_routes() {
     }
     near.stop();
     far.kill();
-    // Its keeper does what it no longer can.
+    // The keeper of the killed gateway removes everything.
     for _ in 0..500 {
         if !forwards(FAR) {
             break;

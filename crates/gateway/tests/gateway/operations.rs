@@ -1,4 +1,4 @@
-//! What operators use: captures, logs, the service's capabilities, cleaning up after a kill.
+//! What operators use: captures, logs, the capabilities of the service, cleaning up after a kill.
 
 use crate::bed::{Bed, CLIENT, FAR, Link, NEAR, Running};
 use crate::{PORT, bytes, calm, echo, exchange, listen, many, server};
@@ -69,7 +69,7 @@ impl Written {
     }
 }
 
-/// Captures at the near gateway while something happens, until `done` says that it is over.
+/// Captures at the near gateway while `happens` runs, and a moment before and after.
 fn during(bed: &Bed, request: &Request, happens: impl FnOnce()) -> Written {
     let over = AtomicBool::new(false);
     let (mut pcap, mut qlog) = (Vec::new(), Vec::new());
@@ -150,7 +150,7 @@ fn a_flow_is_captured_from_its_first_packet() {
         let port = |at: usize| u16::from_be_bytes([data[at], data[at + 1]]);
         ends.insert([port(20), port(22)].into_iter().find(|p| *p == PORT).expect("of this server"));
     }
-    // What the gateway's own counters say of the connection is what the log of events shows.
+    // The events agree with the gateway's own counters of the connection.
     let line = lines(&log, 3).into_iter().find(|l| l["server"] == server().to_string()).expect("is logged");
     assert_eq!(written.summary.dropped, 0, "nothing was lost");
     let of = |key: &str| line["link"][key].as_u64().unwrap_or_else(|| panic!("{key} in {line}"));
@@ -166,7 +166,7 @@ fn a_flow_is_captured_from_its_first_packet() {
     let payload = |e: &Value| e["data"]["raw"]["payload_length"].as_u64().unwrap_or(0);
     let sent: u64 = written.qlog.iter().filter(|e| e["name"] == "tcp:packet_sent").map(payload).sum();
     assert!(sent >= 400_000, "{sent}");
-    // Every segment of the log is in the capture as well. What comes when the connection is in TIME-WAIT is in the capture alone.
+    // Every segment of the log is in the capture as well. Segments that arrive in TIME-WAIT are in the capture alone.
     let segments = written.count("packet_sent", |_| true) + written.count("packet_received", |_| true);
     assert!((segments..segments + 10).contains(&(all.len() as u64)), "{segments} of {}", all.len());
     let header = &written.qlog[0]["trace"];
@@ -223,11 +223,11 @@ pub(crate) fn a_flow_that_is_open_is_captured_by_its_number() {
     assert!(
         all.iter().all(|(total, d)| *total as usize == d.len() && (d[20..22] == port || d[22..24] == port))
     );
-    // With the payload that was asked for.
+    // The payload is there, as it was asked for.
     assert!(all.iter().any(|(_, d)| d.windows(64).any(|w| w == &secret[1000..1064] || w == &secret[..64])));
     let group = chosen["number"].to_string();
     assert!(written.qlog.iter().skip(1).all(|e| e["group_id"].as_str() == Some(group.as_str())));
-    // The other one is captured until its end, which it says itself.
+    // The other one is captured until it ends, and the summary names this as the cause.
     let first = both[0].local_addr().expect("an address").to_string();
     let other = list.iter().find(|f| f["client"] == first).expect("is listed");
     let ended = std::thread::scope(|s| {
@@ -251,7 +251,7 @@ pub(crate) fn a_flow_that_is_open_is_captured_by_its_number() {
 fn connections_are_logged() {
     let Some(bed) = Bed::new("logged", calm()) else { return };
     let log = bed.folder.join("log.jsonl");
-    // What the limits of every machine suffice for: otherwise there is a line more.
+    // A limit that every machine's descriptors suffice for: otherwise there is one more line.
     let logged = format!("[limits]\nflows = 100\n[log]\nflows = \"{0}\"\nevents = \"{0}\"\n", log.display());
     let near = bed.gateway(NEAR, &logged);
     let far = bed.gateway(FAR, &format!("[log]\nflows = \"{}\"\n", bed.folder.join("far.jsonl").display()));
@@ -271,14 +271,14 @@ fn connections_are_logged() {
             "{l}"
         );
         assert_eq!((&l["link"]["control"], &l["link"]["gateway"]), (&"cubic".into(), &true.into()));
-        // The kernel tells of the other leg, too.
+        // The line has the kernel's state of the other leg, too.
         assert!(l["hosts"]["srtt-ms"].as_f64().is_some_and(|t| t > 0.0), "{l}");
         assert!(l["time"].as_str().is_some_and(|t| t.ends_with('Z') && t.len() == 24), "{l}");
     }
     let sum = |key: &str| flows.iter().map(|l| l["bytes"][key].as_u64().expect("a number")).sum::<u64>();
     assert_eq!(sum("to-link"), near.count("bytes-to-link"));
     assert_eq!(sum("to-hosts"), near.count("bytes-to-hosts"));
-    // A refusal has its cause at both gateways.
+    // Both gateways log the cause of a refusal, and count it once.
     let refused =
         bed.spaces[CLIENT].within(|| TcpStream::connect(server()).and_then(|mut s| s.read(&mut [0; 1])));
     refused.expect("enters").expect_err("nobody listens");
@@ -287,7 +287,8 @@ fn connections_are_logged() {
     wait_until_idle(&far);
     let there = lines(&bed.folder.join("far.jsonl"), 5).pop().expect("a line");
     assert_eq!((&there["end"], &there["from"]), (&"hosts-refused".into(), &"link".into()), "{there}");
-    // Rotation: the old file keeps its lines, a reload opens a new one; a higher level leaves out what went well.
+    assert_eq!((near.count("refused"), far.count("refused")), (1, 1));
+    // Rotation: the old file keeps its lines, and a reload opens a new one. With a higher level, connections that ended well have no line.
     let old = bed.folder.join("log.1");
     std::fs::rename(&log, &old).expect("renames");
     let file = bed.folder.join("near.toml");
@@ -296,7 +297,7 @@ fn connections_are_logged() {
     assert_eq!(near.ask("reload"), "reloaded\n");
     many(&bed, server(), 2, 1000);
     wait_until_idle(&near);
-    // A place that cannot be written changes nothing.
+    // A reload with a log that cannot be opened changes nothing.
     std::fs::write(&file, text.replace("log.jsonl", "none/log.jsonl")).expect("writes");
     let said = near.ask("reload");
     assert!(said.contains("as log.flows says") && said.lines().count() == 1, "{said}");
@@ -352,7 +353,7 @@ fn the_capabilities_of_the_unit_suffice() {
         let line = has.lines().find_map(|l| l.strip_prefix(key)).expect("is told");
         u64::from_str_radix(line.trim_start_matches(':').trim(), 16).expect("a number")
     };
-    // CAP_NET_BIND_SERVICE (10) and CAP_NET_ADMIN (12), whoever runs it.
+    // CAP_NET_BIND_SERVICE (10) and CAP_NET_ADMIN (12), even if root runs it.
     assert_eq!((mask("CapEff"), mask("CapBnd")), (1 << 10 | 1 << 12, 1 << 10 | 1 << 12));
     many(&bed, server(), 6, 100_000);
     let v6 = SocketAddr::new("fd02::2".parse().expect("an address"), PORT);
@@ -379,7 +380,7 @@ fn the_capabilities_of_the_unit_suffice() {
     let text = std::fs::read_to_string(&file).expect("is there");
     std::fs::write(&file, text + "[split]\nexclude-ports = [22]\n").expect("writes");
     assert_eq!(near.ask("reload"), "reloaded\n");
-    // One is stopped, one is killed: both go without a trace.
+    // One is stopped, one is killed: neither leaves anything behind.
     let before = bed.traces(CLIENT);
     near.stop();
     far.kill();
@@ -420,7 +421,7 @@ fn routing(bed: &Bed, at: usize) -> String {
 
 fn settings_come_back_after_a_kill_with_block() {
     let Some(bed) = Bed::new("restore", calm()) else { return };
-    // As an operator has set them, not as the kernel does.
+    // The values are those of an operator: the opposite of what the gateway needs.
     for (key, value) in KEYS.iter().zip(["1", "0"]) {
         bed.spaces[NEAR].sysctl(key, value).expect("sets");
     }
@@ -430,13 +431,13 @@ fn settings_come_back_after_a_kill_with_block() {
     let clean =
         |keep| bed.spaces[NEAR].within(|| leftover::clean(&bed.folder, "near", keep)).expect("enters");
     let gateway = block();
-    // While it runs, nothing is taken from it.
+    // While it runs, nothing is removed.
     let e = clean(false).expect_err("runs").to_string();
     assert!(e.contains("runs already (process "), "{e}");
     gateway.kill();
     assert_eq!(settings(&bed, NEAR), ["0", "1"], "changed for the gateway");
     assert!(now().1.contains("blackhole") && now().2.contains("skyhaul_near"));
-    // What a service manager does after a failure keeps the block.
+    // A service manager cleans up after a failure with `keep_block`: connections stay blocked.
     assert_eq!(clean(true).expect("may"), CleanupResult::Kept);
     assert!(now().2.contains("skyhaul_near"));
     assert_eq!(clean(false).expect("may"), CleanupResult::All);
@@ -448,20 +449,20 @@ fn settings_come_back_after_a_kill_with_block() {
     many(&bed, server(), 1, 1000);
     gateway.stop();
     assert_eq!(now(), before);
-    // In another namespace the file says nothing: its settings are its own.
+    // In another namespace the file does not count: the settings there are its own.
     block().kill();
     let elsewhere = bed.spaces[FAR].within(|| leftover::clean(&bed.folder, "near", false)).expect("enters");
     assert_eq!(elsewhere.expect("may"), CleanupResult::Nothing);
     assert_eq!(clean(false).expect("may"), CleanupResult::All);
     assert_eq!(now(), before);
-    // A gateway that ends in order leaves nothing but its file.
+    // A gateway that ends in order leaves nothing but its configuration file.
     block().stop();
     let left = std::fs::read_dir(&bed.folder).expect("is there").map(|f| f.expect("an entry").file_name());
     assert_eq!(left.collect::<Vec<_>>(), ["near.toml"]);
 }
 
-/// A step of the time of day has no effect: only what people read asks for it, and stamps of the kernel are compared with it. Everything
-/// else reads the monotonic clock.
+/// A step of the time of day has no effect. The time of day is read only for files that people read, and to compare stamps of the kernel with it;
+/// everything else reads the monotonic clock.
 fn the_time_of_day_is_for_people_alone() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut asks = BTreeSet::new();
@@ -496,7 +497,7 @@ fn the_time_of_day_is_for_people_alone() {
     assert_eq!(asks.iter().map(String::as_str).collect::<Vec<_>>(), expected);
 }
 
-/// A gateway that starts at the moment at which the last one dies keeps its rules.
+/// The keeper of a gateway that was killed does not remove the rules of one that starts at that moment.
 fn the_keeper_leaves_a_new_gateway_alone() {
     let Some(bed) = Bed::new("keeper", calm()) else { return };
     let before = (settings(&bed, NEAR), bed.traces(NEAR));

@@ -1,4 +1,4 @@
-//! Programs that people run, through two gateways over a link with losses: what is not installed is skipped, with a message.
+//! Well-known programs through two gateways over a link with losses. Programs that are not installed are skipped, with a message.
 
 use crate::bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
 use crate::{bytes, digest};
@@ -26,7 +26,7 @@ fn listens(port: u16) -> bool {
         let all = std::fs::read_to_string(format!("/proc/thread-self/net/{of}")).unwrap_or_default();
         all.lines().skip(1).any(|line| {
             let fields: Vec<_> = line.split_whitespace().collect();
-            // Its own address and port, and its state (TCP_LISTEN).
+            // The local address and port, and the state: 0A is TCP_LISTEN.
             fields[1].ends_with(&format!(":{port:04X}")) && fields[3] == "0A"
         })
     })
@@ -46,7 +46,7 @@ impl Stage<'_> {
         std::fs::write(self.folder.join(name), text).expect("writes");
         self.path(name)
     }
-    /// Runs a shell's line in a namespace; it succeeds.
+    /// Runs a line of the shell in a namespace, and checks that it succeeds.
     fn run(&self, at: usize, line: &str) -> Output {
         let run = || Command::new("sh").args(["-c", line]).stdin(Stdio::null()).output().expect("runs");
         let done = self.bed.spaces[at].within(run).expect("enters");
@@ -54,8 +54,8 @@ impl Stage<'_> {
         assert!(done.status.success(), "{line}: {said} {}", String::from_utf8_lossy(&done.stdout));
         done
     }
-    /// Starts a server that stays in the foreground, and waits until it listens at a port. It is not connected to: a connection without
-    /// a word is a failed test to iperf3, and the next one may then be refused.
+    /// Starts a server that stays in the foreground, and waits until it listens at a port. The wait makes no connection: iperf3 takes one
+    /// without data for a failed test, and may then refuse the next one.
     fn serve(&self, line: &str, port: u16) -> Serving {
         let start = || {
             let mut command = Command::new("sh");
@@ -139,7 +139,7 @@ impl Stage<'_> {
                 self.path("user.pub")
             ),
         );
-        // It insists on a folder of its own under /run: of a file system that it alone sees.
+        // sshd needs the folder /run/sshd: it gets a file system at /run that no other process sees.
         let line = format!(
             "unshare -m sh -c 'mount -t tmpfs none /run && mkdir -m 755 /run/sshd && exec $(command -v sshd) -D -e -f {config}'"
         );
@@ -164,13 +164,13 @@ impl Stage<'_> {
             return;
         }
         for (way, port) in [("", 5201), ("-R", 5202), ("-P 3", 5203)] {
-            // A server of its own: one that has not heard yet that its test is over is busy.
+            // Each test has its own server: one that does not know yet that its test is over refuses the next one.
             let _server = self.serve(&format!("iperf3 -s -p {port}"), port);
-            // For a time, not a number of bytes: a sender that has written all of them to the gateway is done, and its receiver, which
-            // stops counting when it is told so, may have none yet.
+            // The test lasts for a time, not for a number of bytes: a sender is done once it has written all bytes to the gateway, and the
+            // receiver, which then stops counting, may have received none yet.
             let said = self.run(CLIENT, &format!("iperf3 -c 10.2.0.2 -p {port} -t 3 {way} --json")).stdout;
             let said: serde_json::Value = serde_json::from_slice(&said).expect("JSON");
-            // It ends with status 0 all the same.
+            // After an error, iperf3 ends with status 0 all the same.
             assert!(said["error"].is_null(), "{way}: {said:#}");
             let sum = |which: &str| {
                 let bytes = said["end"][which]["bytes"].as_u64();
@@ -194,7 +194,7 @@ pub(crate) fn real_programs_work() {
     for gateway in [&near, &far] {
         assert_eq!((gateway.count("refused"), gateway.count("bytes-lost")), (0, 0));
     }
-    // It ends its tests by closing connections that still carry data.
+    // iperf3 comes after these counters were checked: it closes connections that still carry data.
     stage.iperf();
     assert_eq!(near.count("from-hosts"), far.count("from-link"));
 }

@@ -1,4 +1,4 @@
-//! What keeps a gateway from starting: one line with the remedy each, and nothing left behind.
+//! Reasons for which a gateway does not start. Each is reported in one line with the remedy, and nothing is left behind.
 
 use crate::bed::{self, Bed, FAR, NEAR};
 use crate::calm;
@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 pub(crate) const ALL: [(&str, fn()); 1] =
     [("what_is_missing_is_said_in_one_line", what_is_missing_is_said_in_one_line)];
 
-/// What a router has: tables, rules of routing, interfaces, settings; and the gateway's folder.
+/// The state of a router: tables, rules of routing, routes, interfaces and settings; and the files in the gateway's folder.
 fn state(bed: &Bed, at: usize) -> (String, Vec<PathBuf>) {
     let list = || {
         let line = "nft list ruleset; ip rule; ip -6 rule; ip route show table all; ip -6 route show table all; ip -o link | \
@@ -23,7 +23,7 @@ fn state(bed: &Bed, at: usize) -> (String, Vec<PathBuf>) {
     (bed.spaces[at].within(list).expect("enters"), files.filter(|p| p.is_file()).collect())
 }
 
-/// A gateway that ends by itself, started in a router with this file; `starter`: a command that runs it.
+/// Runs a gateway with this file in a router until it ends by itself. `starter` is a command that runs it, `path` the variable `PATH`.
 fn attempt(bed: &Bed, at: usize, starter: &[&str], path: Option<&Path>, text: &str) -> Output {
     let file = bed.folder.join("near.toml");
     std::fs::write(&file, format!("name = \"near\"\n{text}")).expect("writes");
@@ -57,7 +57,7 @@ fn what_is_missing_is_said_in_one_line() {
         std::fs::create_dir_all(&folder).expect("a folder");
         folder
     };
-    // Programs of the system that a test replaces.
+    // Puts a program in the place of `nft`.
     let program = |folder: &Path, text: &str| {
         let path = folder.join("nft");
         std::fs::write(&path, text).expect("writes");
@@ -97,7 +97,7 @@ fn what_is_missing_is_said_in_one_line() {
     let refused = attempt(&bed, NEAR, &[], None, good);
     bed.spaces[NEAR].sysctl("net/ipv4/ip_forward", "1").expect("sets");
     fails("no forwarding", refused, "IPv4 forwarding is off: sysctl -w net.ipv4.ip_forward=1");
-    // Another one in this namespace, of another name: it has the routes already.
+    // Another gateway in this namespace, of another name, has the routes already.
     let first = bed.gateway_for(NEAR, good);
     let running = state(&bed, NEAR);
     let other = bed.folder.join("other.toml");
@@ -114,12 +114,12 @@ fn what_is_missing_is_said_in_one_line() {
     assert_eq!(state(&bed, NEAR), running);
     first.stop();
     assert_eq!(state(&bed, NEAR), before);
-    // In another namespace the same name is in use already: the lock says so.
+    // A gateway in another namespace, with the same folder and name, has the lock already.
     let first = bed.gateway_for(NEAR, good);
     let e = attempt(&bed, FAR, &[], None, good);
     let said = String::from_utf8_lossy(&e.stderr).into_owned();
     assert!(said.contains("runs already (process ") && said.trim().lines().count() == 1, "{said}");
-    // In order, so that no keeper still cleans up behind it.
+    // It ends in order, so that no keeper still cleans up after it.
     first.stop();
     // The doctor changes nothing either.
     let before = state(&bed, FAR);

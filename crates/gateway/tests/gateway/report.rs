@@ -1,9 +1,10 @@
-//! A router's reports about packets that are too long for its next link (RFC 792, RFC 1191, RFC 4443 §3.2).
+//! The ICMP errors of a router about packets that are too long for its next link (RFC 792, RFC 1191, RFC 4443 §3.2).
 
 /// The router's addresses.
 const V4: [u8; 4] = [10, 9, 0, 7];
 const V6: [u8; 16] = [0xfd, 0x09, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7];
 
+/// The Internet checksum (RFC 1071).
 fn sum(parts: &[&[u8]]) -> [u8; 2] {
     let words = parts
         .iter()
@@ -16,7 +17,7 @@ fn sum(parts: &[&[u8]]) -> [u8; 2] {
     (!sum as u16).to_be_bytes()
 }
 
-/// The report about a packet that is longer than the next link carries; `None` if it is not.
+/// The ICMP error about a packet that is longer than the next link carries; `None` if the packet fits. `mtu`: for IPv4, and for IPv6.
 pub(super) fn too_long(packet: &[u8], mtu: [u16; 2]) -> Option<Vec<u8>> {
     let v4 = packet[0] >> 4 == 4;
     let mtu = mtu[usize::from(!v4)];

@@ -1,4 +1,4 @@
-//! The stack under the gateway: data in SYNs, path MTUs, errors of routers, and what is none of its business.
+//! The TCP stack under the gateway: data in SYNs, path MTUs, errors of routers, and packets that it leaves to others.
 
 use super::bed::{Bed, CLIENT, FAR, Link, NEAR, Noise, Running, SERVER, SWALLOWED};
 use super::{PORT, calm, echo, exchange, listen, many, server};
@@ -41,14 +41,14 @@ fn asks(bed: &Bed, listener: &TcpListener, request: usize, answer: usize) {
     });
 }
 
-/// How many round trips that saves, `hosts::early` of the stack's own tests shows in virtual time.
+/// The stack's own tests `hosts::early` show in virtual time how many round trips this saves.
 pub(super) fn first_data_travels_with_the_syn() {
-    // Far less than a SYN waits for its answer, so that a busy machine repeats none.
+    // The RTT is far shorter than the retransmission timeout of a SYN, so that even a busy machine repeats none.
     let Some(bed) = Bed::new("early", calm()) else { return };
     let waits = "early-data = \"100 ms\"\n";
     let (near, far) = (bed.gateway(NEAR, waits), bed.gateway(FAR, waits));
     let listener = listen(&bed, server());
-    // A client may say its first words too late on a machine that is busy with something else.
+    // On a busy machine, the first bytes of a client may come too late for its SYN.
     let asks_early = |listener: &TcpListener, request: usize| {
         let before = near.count("early-sent");
         let leaves = (0..50).any(|_| {
@@ -57,13 +57,13 @@ pub(super) fn first_data_travels_with_the_syn() {
         });
         assert!(leaves, "{request} bytes never leave with a SYN");
     };
-    // They do not know each other, and afterwards do.
+    // The gateways do not know each other before the first connection.
     asks(&bed, &listener, 300, 1000);
     assert_eq!((near.count("early-sent"), far.count("early-received")), (0, 0));
     asks_early(&listener, 300);
     until(&near, "early-taken", 1);
     assert_eq!((near.count("early-sent"), far.count("early-received")), (1, 1));
-    // A server that speaks first does not wait for a client that says nothing.
+    // A server that speaks first does not wait for a client that sends nothing.
     asks(&bed, &listener, 0, 1000);
     assert_eq!((near.count("early-sent"), far.count("early-received")), (1, 1));
     // More than a SYN carries.
@@ -78,7 +78,7 @@ pub(super) fn first_data_travels_with_the_syn() {
         s.read(&mut [0; 8])
     });
     assert_eq!(refused.expect("enters").expect_err("nobody is there").kind(), ErrorKind::ConnectionReset);
-    // A gateway that was started again knows nothing: the data arrives without its help, once.
+    // A gateway that was started again takes no data from the SYN: the data arrives in a later segment, once.
     let listener = listen(&bed, server());
     far.kill();
     let far = bed.gateway(FAR, waits);
@@ -110,7 +110,7 @@ pub(super) fn long_packets_are_reported_and_shortened() {
     }
     assert_eq!((near.count("from-hosts"), far.count("from-link")), (4, 4));
     assert!(near.count("paths-narrowed") > 0 && far.count("paths-narrowed") > 0, "routers were heard");
-    // Reports about connections that are not split go on to their hosts.
+    // ICMP errors about connections that are not split are forwarded to their hosts.
     for to in [SocketAddr::new(server().ip(), PORT + 1), v6(PORT + 1)] {
         many(&bed, to, 2, 300_000);
     }
@@ -119,13 +119,13 @@ pub(super) fn long_packets_are_reported_and_shortened() {
 
 pub(super) fn a_black_hole_costs_a_path_one_search() {
     let Some(bed) = Bed::new("hole", Link { hole: Some(1300), ..calm() }) else { return };
-    // Slow enough for a search to end before the transfer does.
+    // The rate is so low that a search ends before the transfer does.
     let rate = "rate = \"20 Mbit/s\"\n";
     let (near, far) = (bed.gateway(NEAR, rate), bed.gateway(FAR, rate));
     let swallowed = || SWALLOWED.load(Ordering::Relaxed);
     let mut before = 0;
     for n in 0..3 {
-        // Other ports: the path is the same, since the same gateway is at its end.
+        // The path stays the same with other ports, since the same gateway is at its end.
         let to = SocketAddr::new(server().ip(), PORT + n);
         let serves = echo(listen(&bed, to), 1);
         bed.spaces[CLIENT].within(|| exchange(to, n.into(), 3_000_000)).expect("enters");
@@ -138,7 +138,7 @@ pub(super) fn a_black_hole_costs_a_path_one_search() {
     assert_eq!((near.count("bytes-lost"), far.count("bytes-lost")), (0, 0));
 }
 
-/// Runs `ip` in a namespace; false if there is none.
+/// Runs `ip` in a namespace; false if it is missing or fails.
 fn ip(bed: &Bed, at: usize, line: &str) -> bool {
     let run = || Command::new("ip").args(line.split(' ')).status().is_ok_and(|s| s.success());
     bed.spaces[at].within(run).expect("enters")
@@ -162,7 +162,7 @@ pub(super) fn routes_limit_segments() {
 }
 
 pub(super) fn unreachable_hosts_are_reported() {
-    // The router behind the link says that there is no such host; or a gateway is there, and a router behind it says so.
+    // The router behind the link reports that the host is unreachable; or a gateway is there, and the router behind it reports that.
     for far_too in [false, true] {
         let Some(bed) = Bed::new("unreachable", calm()) else { return };
         let near = bed.gateway(NEAR, "");
@@ -174,7 +174,7 @@ pub(super) fn unreachable_hosts_are_reported() {
         }
         let connect = || {
             let mut s = TcpStream::connect(SocketAddr::from(([10, 2, 0, 66], PORT)))?;
-            // Long before an attempt to connect would have been given up.
+            // 20 s are far less than an attempt to connect lasts without a report.
             s.set_read_timeout(Some(std::time::Duration::from_secs(20)))?;
             s.read(&mut [0; 8])
         };

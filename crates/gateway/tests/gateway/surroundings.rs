@@ -1,5 +1,5 @@
-//! A gateway in surroundings that change: rule sets of firewalld and Docker, a full table of connections, interfaces, addresses and routes
-//! that come and go. Connections either are split and work or pass unsplit and work, and the status says which.
+//! A gateway whose surroundings change: rule sets of firewalld and Docker, a full table of connections, interfaces, addresses and routes
+//! that come and go. Connections work, split or unsplit, and the status says which.
 
 use crate::bed::{Bed, CLIENT, FAR, NEAR, Running, wire};
 use crate::firewall::{AT_MOST, admits, cause, examined, rules, serve, sh, since, state, waits_for};
@@ -50,7 +50,7 @@ fn gets_through(bed: &Bed, what: &str) -> Patience {
         std::thread::sleep(Patience::from_millis(50));
     }
 }
-/// Connections get through from now on, split or not, and within five seconds the status says which.
+/// Checks that connections get through from now on, split or not, and that the status says which within five seconds.
 fn passes(bed: &Bed, near: &Running, what: &str, split: bool) {
     let took = gets_through(bed, what);
     let began = Clock::now();
@@ -73,7 +73,7 @@ fn passes(bed: &Bed, near: &Running, what: &str, split: bool) {
         );
         std::thread::sleep(Patience::from_millis(100));
     }
-    // All say the same.
+    // The metrics and the doctor agree with the status.
     let metrics = near.ask("metrics");
     let number = u8::from(split);
     for key in ["admits", "proven"] {
@@ -88,14 +88,14 @@ fn passes(bed: &Bed, near: &Running, what: &str, split: bool) {
         assert!(found.message.ends_with(&cause(near)) && cause(near).lines().count() == 1, "{found:?}");
     }
 }
-/// Carries out what the cause recommends, which ends with commands of nft.
+/// Runs the commands of nft with which the cause ends.
 fn remedy(bed: &Bed, near: &Running) {
     let cause = cause(near);
     let (_, commands) = cause.split_once(": nft insert").unwrap_or_else(|| panic!("{cause}"));
     sh(bed, NEAR, &format!("nft insert{commands}"));
 }
 fn cause_or_none(gateway: &Running) -> String {
-    let status: serde_json::Value = serde_json::from_str(&gateway.ask("status")).expect("JSON");
+    let status = gateway.status();
     status["proof"]["cause"].as_str().unwrap_or_default().to_owned()
 }
 fn begin(name: &str) -> Option<(Bed, Running)> {
@@ -110,7 +110,7 @@ fn firewalld_is_loaded_and_reloaded() {
     let Some((bed, near)) = begin("firewalld") else { return };
     passes(&bed, &near, "before", true);
     rules(&bed, NEAR, FIREWALLD);
-    // The zone internal rejects what ends here.
+    // Its zone `internal` rejects connections to this machine.
     passes(&bed, &near, "firewalld", false);
     assert!(
         cause(&near).contains("nft insert rule inet firewalld filter_INPUT meta mark"),
@@ -118,7 +118,7 @@ fn firewalld_is_loaded_and_reloaded() {
         cause(&near)
     );
     remedy(&bed, &near);
-    // And what comes from an interface of no zone is not forwarded.
+    // It does not forward packets from an interface without a zone either.
     let took = waits_for("another cause", || {
         gets_through(&bed, "firewalld, while it tries again");
         cause_or_none(&near).contains("filter_FORWARD")
@@ -133,7 +133,7 @@ fn firewalld_is_loaded_and_reloaded() {
     );
     remedy(&bed, &near);
     passes(&bed, &near, "firewalld, both accepted", true);
-    // Its check of the sources of IPv6 is part of the remedies.
+    // The remedies cover its check of sources of IPv6.
     let v6 = SocketAddr::new("fd02::2".parse().expect("an address"), server().port());
     let served = listen(&bed, v6);
     let serves = std::thread::spawn(move || {
@@ -162,7 +162,8 @@ fn docker_drops_what_is_forwarded() {
     near.stop();
 }
 
-/// Fills the table of connections of the calling thread's namespace by NFNETLINK (ctnetlink): false if it takes more than a million entries.
+/// Fills the kernel's table of connections of the calling thread's namespace by NFNETLINK (ctnetlink). Returns whether it is full; a table for
+/// more than a million entries is not filled.
 fn fill_table() -> bool {
     let read = |name: &str| {
         let text = std::fs::read_to_string(format!("/proc/sys/net/netfilter/nf_conntrack_{name}"))
@@ -216,7 +217,7 @@ fn fill_table() -> bool {
             batch.extend(content);
         }
         sendto(fd.as_raw_fd(), &batch, &NetlinkAddr::new(0, 0), MsgFlags::empty()).expect("sends");
-        // The kernel answers what it refuses.
+        // The kernel answers only requests that it refuses.
         full = recv(fd.as_raw_fd(), &mut [0; 1 << 16], MsgFlags::MSG_DONTWAIT).is_ok() || n > most + 1000;
     }
     read("count") >= most
@@ -229,9 +230,9 @@ fn a_full_table_of_connections() {
         skyhaul_testkit::need::skip("nf_conntrack_max", "the kernel's table of connections cannot be filled");
         return;
     }
-    // Without the gateway, nobody would need the table: it does not insist.
+    // Nobody but the gateway uses the table: it does without.
     passes(&bed, &near, "a full table", true);
-    // A firewall that asks for states needs it: what it drops would be dropped without a gateway as well.
+    // A firewall that asks for states needs the table: packets that it drops would be dropped without a gateway as well.
     rules(
         &bed,
         NEAR,
@@ -255,7 +256,7 @@ fn interfaces_vanish_and_return() {
     waits_for("its own connection", || state(&near) == "works");
     passes(&bed, &near, "before", true);
     for (name, address, route) in [("sat0", "10.9.0.1/24", "10.2.0.0/24"), ("lan0", "10.1.0.1/24", "")] {
-        // Into a namespace of its own, from which it returns.
+        // The interface moves to another namespace, from which it returns.
         let away = "unshare -n sh -c 'echo $$; exec sleep 60' > away 2>&1 & sleep 0.5";
         let folder = bed.folder.display();
         sh(&bed, NEAR, &format!("cd {folder}; {away}; ip link set {name} netns $(cat away)"));
@@ -297,7 +298,7 @@ fn a_route_moves_to_another_link() {
     for (at, network) in [(NEAR, "10.2.0.0/24"), (FAR, "10.1.0.0/24")] {
         sh(&bed, at, &format!("ip route replace {network} dev bak0"));
     }
-    // What leaves elsewhere is not split.
+    // Connections that leave by the other link are not split.
     gets_through(&bed, "over the other link");
     let before = near.count("from-hosts");
     gets_through(&bed, "over the other link");
@@ -315,7 +316,7 @@ fn addresses_are_renewed() {
         ("sat0", "10.9.0.1/24", "10.9.0.7/24", "ip route replace 10.2.0.0/24 dev sat0"),
         ("lan0", "10.1.0.1/24", "10.1.0.7/24", "true"),
     ] {
-        // As a client of DHCP does it whose lease has expired.
+        // A client of DHCP whose lease has expired does this.
         sh(
             &bed,
             NEAR,
@@ -332,15 +333,15 @@ fn rules_of_routing_lead_elsewhere() {
     let Some((bed, near)) = begin("policy") else { return };
     second_link(&bed);
     let ip = |line: &str| sh(&bed, NEAR, line);
-    // Rules for hosts that lead over the link like the main table, before it and before those of a VRF.
+    // Rules that lead hosts over the link, as the main table does, at priorities before the main table and that of a VRF (1000).
     ip("ip route add 10.2.0.0/24 dev sat0 table 100; ip rule add pref 100 from 10.1.0.0/24 lookup 100");
     passes(&bed, &near, "a rule for hosts", true);
     ip("ip rule del pref 100; ip rule add pref 1000 iif lan0 lookup 100");
     passes(&bed, &near, "a rule for their interface", true);
-    // A table of their own for the legs over the link.
+    // A table for the legs over the link alone.
     ip("ip rule del pref 1000; ip rule add pref 100 iif sky-near lookup 100");
     passes(&bed, &near, "a rule for the legs over the link", true);
-    // That leads elsewhere, where answers come from as well.
+    // A table that leads those legs, and their answers, over another link.
     ip(
         "ip route add 10.2.0.0/24 dev bak0 table 101; ip rule del pref 100; ip rule add pref 100 iif sky-near lookup 101",
     );
@@ -350,7 +351,7 @@ fn rules_of_routing_lead_elsewhere() {
     ip("ip rule del pref 100");
     sh(&bed, FAR, "ip route replace 10.1.0.0/24 dev sat0");
     passes(&bed, &near, "without the rule", true);
-    // Hosts whose route by source leads elsewhere are not split.
+    // Connections of hosts whose route by source leads over another link are not split.
     ip("ip rule add pref 100 from 10.1.0.0/24 lookup 101");
     gets_through(&bed, "hosts that are led elsewhere");
     let before = near.count("from-hosts");

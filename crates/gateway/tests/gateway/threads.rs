@@ -11,7 +11,7 @@ pub(crate) const ALL: [(&str, fn()); 2] = [
     ("everything_works_with_threads", everything_works_with_threads),
 ];
 
-/// How often each thread that has connections has waited for something.
+/// How often each thread other than the first has waited for something.
 fn waits(gateway: &Running) -> Vec<u64> {
     let folder = format!("/proc/{}/task", gateway.child.id());
     let tasks = std::fs::read_dir(folder).expect("runs").map(|t| t.expect("a thread").path());
@@ -34,7 +34,7 @@ fn threads_share_the_connections() {
     many(&bed, server(), 80, 200_000);
     many(&bed, SocketAddr::new("fd02::2".parse().expect("an address"), PORT), 40, 50_000);
     for (gateway, key, others) in [(&near, "from-hosts", 2), (&far, "from-link", 1)] {
-        // The last acknowledgement of a connection may be on its way still.
+        // The last acknowledgement of a connection may still be on its way.
         while gateway.count("flows") > 0 {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
@@ -42,7 +42,7 @@ fn threads_share_the_connections() {
         assert_eq!((gateway.count("peers"), gateway.count("bytes-lost")), (1, 0));
         let waits = waits(gateway);
         assert_eq!(waits.len(), others, "threads beside the first");
-        // Each connection lets its thread wait several times; idle threads wait once.
+        // A thread waits several times for each of its connections, and once without any.
         assert!(waits.iter().all(|n| *n > 20), "{waits:?}");
     }
     assert_eq!(near.count("bytes-to-link"), far.count("bytes-to-hosts"));
@@ -51,7 +51,7 @@ fn threads_share_the_connections() {
     far.stop();
 }
 
-/// What one thread does for all: orders, listeners, reload, captures; and what is not a matter of one connection.
+/// With threads, the first one does for all what does not concern a single connection: commands, listeners, reloads, captures.
 fn everything_works_with_threads() {
     THREADS.store(3, Ordering::Relaxed);
     for test in [

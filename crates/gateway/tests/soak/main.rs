@@ -6,7 +6,7 @@
 //! make soak-gateway SOAK="--only gateway-transfers"       # one scene of it
 //! cargo test -p skyhaul-gateway --test soak               # the short form
 //! ```
-#![allow(clippy::disallowed_methods, reason = "it takes the time that it takes")]
+#![allow(clippy::disallowed_methods, reason = "scenes run in real time")]
 #![allow(missing_docs, missing_debug_implementations, unreachable_pub, reason = "a program")]
 #![allow(dead_code, reason = "the tests and the bench use the rest of the bed")]
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Port of the server.
+/// The port of the server.
 pub const PORT: u16 = 7000;
 /// A transfer that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -80,7 +80,8 @@ fn bytes(seed: u64, name: &str, len: u32) -> Vec<u8> {
     all
 }
 
-/// How many transfers ended how. What one end sees of the other's abort is an error, or nothing yet; never an end.
+/// Counts of transfers, by how they ended. An end that does not abort sees the abort of the other one as an error, never as an end of the
+/// stream.
 #[derive(Debug, Default)]
 pub struct Tally {
     /// Everything arrived, and is equal by SHA-256.
@@ -93,7 +94,7 @@ pub struct Tally {
     pub cut: AtomicU64,
     /// Other bytes arrived than were sent.
     pub wrong: AtomicU64,
-    /// Bytes that arrived, both ways.
+    /// Bytes that arrived in both directions.
     pub bytes: AtomicU64,
 }
 
@@ -138,7 +139,7 @@ fn patient(s: &TcpStream) -> io::Result<()> {
 pub struct Server {
     over: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
-    /// Streams of clients that ended in order before all had come.
+    /// Number of streams of clients that ended in order before all bytes had arrived.
     pub cut: Arc<AtomicU64>,
     at: SocketAddr,
 }
@@ -190,7 +191,7 @@ impl Drop for Server {
     }
 }
 
-/// Whether the client's stream ended where it had said.
+/// Serves a client. Returns whether the client's stream had the length that it announced.
 fn serve(mut s: TcpStream) -> io::Result<bool> {
     patient(&s)?;
     let mut head = [0; 17];
@@ -204,7 +205,7 @@ fn serve(mut s: TcpStream) -> io::Result<bool> {
     if data.len() < spec.up as usize {
         return Ok(false);
     }
-    // Its half-close comes behind it.
+    // The half-close follows the data.
     let mut more = [0];
     if s.read(&mut more)? != 0 {
         return Ok(false);
@@ -225,7 +226,7 @@ pub fn transfer(at: SocketAddr, spec: &TransferSpec, tally: &Tally) {
     let began = std::time::Instant::now();
     match attempt(at, spec, tally) {
         Ok(Some(what)) => Tally::add(what),
-        // Whose server gives up may also see it before it has sent everything.
+        // If the server aborts, the client may see this before it has sent everything.
         Ok(None) | Err(_) if spec.aborts != Aborts::Nobody => Tally::add(&tally.aborted),
         Ok(None) => Tally::add(&tally.broken),
         Err(e) => {
@@ -265,8 +266,7 @@ fn attempt<'a>(at: SocketAddr, spec: &TransferSpec, tally: &'a Tally) -> io::Res
     }))
 }
 
-/// Transfers that so many clients do at a time, each from its own thread in the clients' namespace, as long as `next` says
-/// which.
+/// Transfers of `clients` at a time, each in a thread of its own in the clients' namespace, until `next` has no more of them.
 pub fn crowd(
     bed: &Bed,
     clients: usize,

@@ -1,6 +1,6 @@
 //! Prometheus metrics of an emulation.
 
-use crate::command::metrics::Page;
+use skyhaul_gateway::metrics::Page;
 use skyhaul_net::emulator::Report;
 use skyhaul_path::{DropReason, KindCounters};
 

@@ -1,7 +1,7 @@
 //! The counters of a stack: one list for the Prometheus page and the key `counters` of JSON.
 
-use crate::command::metrics::Page;
 use serde_json::{Map, Value, json};
+use skyhaul_gateway::metrics::Page;
 use skyhaul_net::host::{Counts, Host, Memory};
 use skyhaul_wire::Refusal;
 

@@ -58,7 +58,7 @@ pub fn play(run: &Run) -> Outcome {
     Ok(findings)
 }
 
-/// The gateway itself: in a time namespace of its own it is the child of the command that has made that.
+/// The process of a gateway. In a time namespace of its own, it is the child of the command that made the namespace.
 fn process(started: u32, aged: bool) -> Pid {
     let children =
         std::fs::read_to_string(format!("/proc/{started}/task/{started}/children")).unwrap_or_default();

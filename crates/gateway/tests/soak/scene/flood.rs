@@ -27,7 +27,7 @@ pub fn play(run: &Run) -> Outcome {
                     .then(|| TransferSpec { aborts: Aborts::Nobody, ..TransferSpec::draw(n, 50_000.0) })
             })
         });
-        // One attacker among the hosts, one beyond the link; the neighbouring machine forwards its packets.
+        // One attacker among the hosts, and one on the machine of the near gateway, which forwards its packets over the link to the far one.
         let attack = s.spawn(|| {
             let done = std::thread::scope(|s| {
                 let hosts = s.spawn(|| attack(&stage, CLIENT, 1, wanted / 2));
@@ -44,7 +44,7 @@ pub fn play(run: &Run) -> Outcome {
     })?;
     let mut findings = vec![
         Finding::recorded("SYNs from nobody", wanted as f64, ""),
-        // 2000, and those that one turn accepts before the rules change.
+        // 2000, and the 256 that one turn accepts before the rules change.
         Finding::at_most("most connections of a gateway, of 2000", flows, 2256.0, ""),
         Finding::at_most("most resident memory of a gateway", resident / 1e6, 200.0, "MB"),
         Finding::at_least("transfers of genuine clients that arrived whole", tally.of(|t| &t.whole), 1.0, ""),

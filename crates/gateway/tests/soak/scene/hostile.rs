@@ -1,5 +1,5 @@
 //! Servers and clients beyond the link that send nonsense to the gateway's own stack: bad options, windows, acknowledgements and
-//! flags, overlapping data, blind segments. Others must not notice, and nothing of it may stay.
+//! flags, overlapping data, blind segments. Other connections must not suffer, and the hostile ones must end.
 
 use super::{Outcome, Run, Server, judged};
 use crate::bed::{Bed, CLIENT, FAR, Link, NEAR};
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Port of the hostile servers, and of the server among the hosts that hostile clients connect to.
 const PORT: u16 = 80;
-/// What a hostile end knows of a connection: the next number of the gateway's data, and of its own.
+/// What a hostile end knows of a connection: the next sequence numbers of the gateway (`theirs`) and of itself (`ours`).
 #[derive(Clone, Copy, Debug)]
 struct SequenceNumbers {
     theirs: u32,
@@ -42,7 +42,7 @@ pub fn play(run: &Run) -> Outcome {
         bed.spaces[at].sysctl(&format!("net/ipv4/conf/{key}/rp_filter"), "0").map_err(|e| words(&e))?;
     }
     bed.spaces[NEAR].route((IpAddr::from([10, 66, 2, 0]), 24), "sat0", None).map_err(|e| words(&e))?;
-    // One gateway alone: what is beyond the link is not another one, and faces its stack.
+    // There is one gateway, so that the hostile ends beyond the link talk to its stack.
     let keep = "endpoint = { keepalive-idle = \"1 s\", keepalive-interval = \"1 s\" }\n[limits]\nstuck = \"3 s\"\nidle = \"5 s\"\n";
     let mut near = bed.gateway(NEAR, keep);
     let server = Server::new(&bed)?;
@@ -54,7 +54,7 @@ pub fn play(run: &Run) -> Outcome {
     let (tally, next, over) = (Tally::default(), AtomicU64::new(0), AtomicBool::new(false));
     let (opened, sent) = (AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|s| -> Result<(), String> {
-        // Others, who have nothing to do with it.
+        // Transfers with a genuine server.
         let clients = s.spawn(|| {
             crowd(&bed, 4, &tally, &|| {
                 let n = next.fetch_add(1, Ordering::Relaxed);
@@ -62,7 +62,7 @@ pub fn play(run: &Run) -> Outcome {
                     .then(|| TransferSpec { aborts: Aborts::Nobody, ..TransferSpec::draw(n, 50_000.0) })
             })
         });
-        // Hosts that use the hostile servers, and one that hostile clients use.
+        // Hosts that connect to the hostile servers, and a server among the hosts to which hostile clients connect.
         for n in 0..6 {
             let (bed, over, opened) = (&bed, &over, &opened);
             s.spawn(move || {
@@ -91,7 +91,7 @@ pub fn play(run: &Run) -> Outcome {
     })?;
     let ended = near.child.try_wait().is_ok_and(|s| s.is_some());
     let resident = machine::resident_of(near.child.id());
-    // Only what the gateway's own limits end is left.
+    // The connections that are left end by the limits of the gateway.
     let began = std::time::Instant::now();
     while near.count("flows") > 0 && began.elapsed().as_secs() < 60 {
         std::thread::sleep(std::time::Duration::from_millis(100));
@@ -113,7 +113,7 @@ pub fn play(run: &Run) -> Outcome {
     Ok(findings)
 }
 
-/// A host that talks to a hostile server: whatever comes back, or nothing.
+/// Connects to a hostile server as a host, and reads whatever comes back.
 fn use_server(to: SocketAddr, opened: &AtomicU64) {
     let Ok(mut s) = TcpStream::connect_timeout(&to, std::time::Duration::from_millis(500)) else { return };
     opened.fetch_add(1, Ordering::Relaxed);
@@ -145,7 +145,7 @@ fn attack(tun: &Tun, wanted: u64, sent: &AtomicU64) {
             }
             let k = numbers.entry(ends).or_insert(SequenceNumbers { theirs: 0, ours: rng.next_u64() as u32 });
             k.theirs = tcp.seq.0.wrapping_add(length);
-            // Open, so that it gets further than the handshake, more often than not.
+            // Three SYNs in four get a good answer, so that these connections get further than the handshake.
             let open = tcp.flags.has(Flags::SYN) && rng.below(4) > 0;
             for _ in 0..1 + rng.below(4) {
                 let packet = if open {
@@ -229,7 +229,7 @@ fn nonsense(ends: (SocketAddr, SocketAddr), k: &mut SequenceNumbers, rng: &mut R
                 seg.seq = Seq(near(rng, k.ours));
             }
         }
-        // Acknowledgements of what was never sent, or long ago.
+        // Acknowledgements of data that was never sent, or was sent long ago.
         3 => seg.ack = Seq(near(rng, k.theirs)),
         4 => (0..4).for_each(|_| {
             let from = Seq(near(rng, k.theirs));

@@ -47,7 +47,7 @@ pub fn play(run: &Run) -> Outcome {
             }
             failed += alone.of(|t| &t.broken) + alone.of(|t| &t.cut) + alone.of(|t| &t.wrong);
             longest = longest.max(killed.elapsed().as_secs_f64());
-            // The keeper has removed everything that it had installed.
+            // The keeper removes everything that the gateway had installed.
             let swept = Instant::now();
             while bed.traces(place).contains("skyhaul") && swept.elapsed().as_secs() < 5 {
                 std::thread::sleep(std::time::Duration::from_millis(10));

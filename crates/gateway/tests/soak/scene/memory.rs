@@ -1,5 +1,5 @@
-//! Slow readers of far more than the gateways may allocate: the system refuses them memory beyond a limit (RLIMIT_DATA), where an
-//! allocation that fails ends a program. They have to hold back their senders before that.
+//! Slow readers of far more data than the gateways may allocate. The system refuses the gateways memory beyond a limit (RLIMIT_DATA), and
+//! an allocation that fails ends a program: the gateways have to hold back the senders before that.
 
 use super::{Outcome, Run, Stage, judged};
 use crate::bed::Link;

@@ -8,8 +8,9 @@ use crate::transfer::{Aborts, Tally, TransferSpec, crowd};
 use skyhaul_base::Duration;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Memory limit of all connections over the link, and what each may hold in any case, bytes.
+/// Memory limit of all connections over the link, bytes.
 const LIMIT: f64 = 16.0 * 1048576.0;
+/// Memory that each connection may hold even beyond the limit, bytes.
 const LEAST: f64 = 2.0 * 16384.0;
 
 pub fn play(run: &Run) -> Outcome {
