@@ -105,6 +105,12 @@ pub fn with_unit(text: String, unit: &str) -> String {
     if unit.is_empty() { text } else { format!("{text} {unit}") }
 }
 
+/// A title with its unit in parentheses, if it has one.
+#[must_use]
+pub fn heading(title: &str, unit: &str) -> String {
+    if unit.is_empty() { title.to_owned() } else { format!("{title} ({unit})") }
+}
+
 /// A relative difference as a signed percentage, such as `+12.3 %`; from tenfold on as a factor, such as `×242`.
 #[must_use]
 pub fn percent(e: &Estimate) -> String {

@@ -1,6 +1,7 @@
 //! A leaderboard: the evaluations of several controls side by side, a row per control, with the verdict on each requirement
 //! and some numbers. Everything in it is in the evaluations too.
 
+use crate::format;
 use crate::model::Preference;
 use crate::requirement::Judgement;
 use crate::stats::Estimate;
@@ -79,7 +80,7 @@ impl Headlined {
     /// Title and unit.
     #[must_use]
     pub fn heading(&self) -> String {
-        if self.unit.is_empty() { self.title.clone() } else { format!("{} ({})", self.title, self.unit) }
+        format::heading(&self.title, &self.unit)
     }
 }
 

@@ -54,17 +54,15 @@ pub fn plan_profile<R: CellRunner>(
         lacks: Vec::new(),
         metrics: Vec::new(),
         claims: Vec::new(),
-        words: resolved.words,
-        base_text: resolved.text,
+        words: resolved.words.clone(),
+        base_text: resolved.text.clone(),
         file,
     };
     fill_grid(runner, &mut plan, &base)?;
-    let series = resolved.series.clone();
-    let names = names(&plan.file, runner.vocabulary(), resolved.links, resolved.groups, resolved.series);
-    plan.metrics = metrics(&plan.file, names)?;
+    plan.metrics = metrics(&plan.file, names(&plan.file, runner.vocabulary(), &resolved))?;
     check_transports(&plan)?;
-    plan.claims = claim::plan(&plan.file, &plan.metrics, &series)?;
-    crate::figure::check(&plan.file, &plan.metrics, &series)?;
+    plan.claims = claim::plan(&plan.file, &plan.metrics, &resolved)?;
+    crate::figure::check(&plan.file, &plan.metrics, &resolved)?;
     crate::tabulate::check(&plan.file, &plan.metrics)?;
     crate::overview::check(&plan.file, &plan.metrics)?;
     Ok(plan)
@@ -199,6 +197,10 @@ fn check_names(file: &StudyFile) -> Result<(), StudyError> {
         if let Some(i) = (0..names.len()).find(|i| names[..*i].contains(&names[*i])) {
             return Err(file.refuse(&format!("{what}[{i}]"), format!("`{}` appears twice", names[i]), &[]));
         }
+    }
+    if let Some(i) = s.reading.iter().position(|r| r.label == s.as_read) {
+        let message = format!("`{}` is the name of the default reading", s.as_read);
+        return Err(file.refuse(&format!("reading[{i}].label"), message, &["another name", "as_read = \"…\""]));
     }
     let ids: Vec<&str> = s.claim.iter().map(|c| c.id.as_str()).collect();
     for (i, r) in s.reading.iter().enumerate() {

@@ -28,7 +28,7 @@ impl Estimate {
     pub fn high(&self) -> f64 {
         self.mean + self.half
     }
-    /// True if it is not NaN.
+    /// True if there is a mean, which is finite.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.n > 0 && self.mean.is_finite()
@@ -90,9 +90,12 @@ fn half_width(values: &[f64]) -> f64 {
     t_quantile_975(n - 1) * deviation(values) / math::sqrt(n as f64)
 }
 
-/// The q-quantile (0 … 1) with linear interpolation; NaN of nothing.
+/// The q-quantile (0 … 1) with linear interpolation; NaN of nothing, and if a value or `q` is NaN.
 #[must_use]
 pub fn quantile(values: &[f64], q: f64) -> f64 {
+    if values.iter().any(|x| x.is_nan()) {
+        return f64::NAN;
+    }
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
@@ -169,7 +172,7 @@ mod tests {
         assert_eq!(jain(&[0.0, 0.0]), 1.0);
         assert_eq!(quantile(&[4.0, 1.0, 3.0, 2.0], 0.5), 2.5);
         assert_eq!(quantile(&[1.0], 0.95), 1.0);
-        assert!(quantile(&[], 0.5).is_nan());
+        assert!(quantile(&[], 0.5).is_nan() && quantile(&[1.0, f64::NAN, 2.0], 0.5).is_nan());
     }
 
     #[test]

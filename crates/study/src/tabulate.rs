@@ -4,7 +4,7 @@ use crate::error::StudyError;
 use crate::files::{NOT_A_NAME, is_plain_name};
 use crate::format;
 use crate::metric::PlannedMetric;
-use crate::model::StudyFile;
+use crate::model::{StudyFile, headings};
 use crate::results::Results;
 use crate::space::{Space, pins};
 use crate::stats::{self, Estimate};
@@ -48,6 +48,13 @@ fn layout(file: &StudyFile, metrics: &[PlannedMetric], i: usize) -> Result<Layou
     };
     let rows = table.rows.0.iter().map(|name| axis("rows", name)).collect::<Result<Vec<_>, _>>()?;
     let columns = table.columns.as_ref().map(|name| axis("columns", name)).transpose()?;
+    if let Some(i) = (0..rows.len()).find(|i| rows[..*i].contains(&rows[*i])) {
+        return Err(file.refuse(&key("rows"), format!("`{}` appears twice", axes[rows[i]]), &[]));
+    }
+    if let Some(c) = columns.filter(|c| rows.contains(c)) {
+        let message = format!("axis `{}` is among the `rows` too", axes[c]);
+        return Err(file.refuse(&key("columns"), message, &["another axis"]));
+    }
     let known: Vec<&str> = metrics.iter().map(|m| m.name.as_str()).collect();
     let find = |name: &String| {
         let at = known.iter().position(|m| m == name);
@@ -96,6 +103,7 @@ fn one(results: &Results<'_>, i: usize) -> Result<Tabulated, StudyError> {
     let table = &file.study.table[i];
     let l = layout(file, &plan.metrics, i)?;
     let axis = |a: usize| &file.study.axis[a];
+    let headings = headings(&file.study.axis);
     let space = Space::of(file);
     let mut index: Vec<usize> = l.shown.iter().map(|v| v[0]).collect();
     let across: Vec<Option<usize>> = match l.columns {
@@ -136,7 +144,7 @@ fn one(results: &Results<'_>, i: usize) -> Result<Tabulated, StudyError> {
         name: table.file.clone(),
         title: table.title.clone().unwrap_or_else(|| table.file.clone()),
         caption: table.caption.clone(),
-        axes: l.rows.iter().map(|a| axis(*a).heading()).collect(),
+        axes: l.rows.iter().map(|a| headings[*a].clone()).collect(),
         columns,
         rows,
         shown,

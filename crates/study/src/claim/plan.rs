@@ -4,6 +4,7 @@ use crate::error::StudyError;
 use crate::metric::PlannedMetric;
 use crate::model::{Check, Claim, Curve, Direction, Selector, Side, StudyFile};
 use crate::profile;
+use crate::runner::Resolution;
 use crate::space::{Space, pins};
 use std::collections::BTreeSet;
 
@@ -141,10 +142,10 @@ impl Test {
 pub fn plan(
     file: &StudyFile,
     metrics: &[PlannedMetric],
-    series: &[String],
+    base: &Resolution,
 ) -> Result<Vec<PlannedClaim>, StudyError> {
     let one = |(index, claim): (usize, &Claim)| {
-        Planner { file, metrics, series, space: Space::of(file), index, claim }.claim()
+        Planner { file, metrics, base, space: Space::of(file), index, claim }.claim()
     };
     file.study.claim.iter().enumerate().map(one).collect()
 }
@@ -152,7 +153,8 @@ pub fn plan(
 struct Planner<'a> {
     file: &'a StudyFile,
     metrics: &'a [PlannedMetric],
-    series: &'a [String],
+    /// The base scenario, with the series that it records.
+    base: &'a Resolution,
     space: Space,
     index: usize,
     claim: &'a Claim,
@@ -283,10 +285,9 @@ impl Planner<'_> {
                 Test::Contrast { terms, min: *min, max: *max }
             }
             Check::Curve(curve) => {
-                if !self.series.contains(&curve.series) {
-                    let known: Vec<&str> = self.series.iter().map(String::as_str).collect();
-                    let message = format!("series `{}` is not recorded", curve.series);
-                    return Err(self.refuse("check", message, &known));
+                if let Some((why, known)) = self.base.without_curve(&curve.series, curve.group.as_deref()) {
+                    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                    return Err(self.refuse("check", why, &known));
                 }
                 Test::Curves {
                     curve: curve.clone(),

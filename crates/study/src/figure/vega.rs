@@ -23,6 +23,9 @@ const SHAPES: [&str; 8] = [
     "triangle-right",
 ];
 
+/// The version of Vega-Lite of all specifications: that of the library on the pages of reports.
+pub(super) const SCHEMA: &str = "https://vega.github.io/schema/vega-lite/v6.json";
+
 /// Width of the plot in pixels.
 pub(super) const WIDTH: usize = 560;
 
@@ -87,7 +90,7 @@ impl Spec<'_> {
             layers.iter_mut().for_each(layout::turn);
         }
         json!({
-            "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+            "$schema": SCHEMA,
             "title": { "text": self.title, "anchor": "start", "fontSize": 14 },
             "width": if beside { WIDTH * 3 / 4 } else { WIDTH },
             "height": if beside { json!({ "step": layout::STEP }) } else { json!(HEIGHT) },

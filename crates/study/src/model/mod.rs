@@ -15,7 +15,7 @@ mod quick;
 mod raw;
 mod table;
 
-pub use axis::{Axis, AxisValue, Settings};
+pub use axis::{Axis, AxisValue, Settings, headings};
 pub use candidate::{CANDIDATE, called};
 pub use check::{Check, Curve, Direction, Relation, Term};
 pub use figure::{Band, Figure, Mark, RefPoint, Rule, RuleAxis, Scale, TimeFigure};

@@ -212,12 +212,12 @@ fn study(b: &mut String, c: &Chapter, id: &str, e: &Evaluation) {
     );
     let source = e.source.as_ref().map_or_else(String::new, |s| format!("{} · ", escape(s)));
     let p = &e.provenance;
-    let last = p.first_seed.wrapping_add(u64::from(p.seeds) - 1);
     let _ = writeln!(
         b,
-        "<p class=\"source\">{source}{} · seeds {}–{last} · {} cells</p>",
+        "<p class=\"source\">{source}{} · seeds {}–{} · {} cells</p>",
         verdicts(e),
         p.first_seed,
+        p.last_seed(),
         p.cells
     );
     failed(b, e);

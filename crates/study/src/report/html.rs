@@ -158,11 +158,10 @@ fn values(b: &mut String, e: &Evaluation) {
 
 fn provenance(b: &mut String, e: &Evaluation) {
     let p = &e.provenance;
-    let last = p.first_seed + u64::from(p.seeds) - 1;
     let _ = writeln!(
         b,
         "<section id=\"provenance\"><h2>Provenance</h2><dl><dt>Study</dt><dd>{}</dd><dt>Skyhaul</dt><dd>{}</dd>\
-         <dt>Engine</dt><dd>{}</dd><dt>Profile</dt><dd>{}</dd><dt>Seeds</dt><dd>{}–{last}, the same for every combination</dd>\
+         <dt>Engine</dt><dd>{}</dd><dt>Profile</dt><dd>{}</dd><dt>Seeds</dt><dd>{}–{}, the same for every combination</dd>\
          <dt>Cells</dt><dd>{}</dd><dt>Hash</dt><dd><code>{}</code></dd></dl>\
          <p class=\"hint\">The same study, version and engine give the same numbers on any machine.</p></section>",
         escape(&e.name),
@@ -170,6 +169,7 @@ fn provenance(b: &mut String, e: &Evaluation) {
         escape(&p.engine),
         p.profile.word(),
         p.first_seed,
+        p.last_seed(),
         p.cells,
         escape(&p.hash)
     );
