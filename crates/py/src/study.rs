@@ -379,7 +379,7 @@ pub(crate) struct Renderer(pub(crate) Py<PyAny>);
 
 impl FigureRenderer for Renderer {
     fn render(&self, spec: &str, path: &Path) -> Result<(), RenderError> {
-        let said = |py: Python<'_>, e: PyErr| RenderError::Said(e.value(py).to_string());
+        let said = |py: Python<'_>, e: PyErr| RenderError::Message(e.value(py).to_string());
         Python::attach(|py| self.0.call1(py, (spec, path)).map(drop).map_err(|e| said(py, e)))
     }
 }

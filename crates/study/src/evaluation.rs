@@ -24,7 +24,7 @@ pub struct Evaluation {
     pub name: String,
     /// Title.
     pub title: String,
-    /// What texts for readers call the control under test, if there is one.
+    /// The name of the control under test in texts for readers; `None` without such a control.
     pub candidate: Option<String>,
     /// The publication and figure that it reproduces.
     pub source: Option<String>,
@@ -168,7 +168,7 @@ impl Counts {
 pub fn evaluate(plan: &Plan, cells: &Cells) -> Result<Evaluation, StudyError> {
     let results = Results::new(plan, cells);
     let study = &plan.file.study;
-    let said = study.reading.iter().map(|r| {
+    let others = study.reading.iter().map(|r| {
         let set: Vec<_> = r.set.0.iter().map(|(k, v)| format!("{k} = {v}")).collect();
         let set = set.join(", ");
         (r.label.clone(), r.says.as_ref().map_or(set.clone(), |s| format!("{s} ({set})")))
@@ -193,7 +193,7 @@ pub fn evaluate(plan: &Plan, cells: &Cells) -> Result<Evaluation, StudyError> {
         axes: axis_words(plan),
         scenario_text: plan.base_text.clone(),
         study_text: plan.study_text.clone(),
-        readings: std::iter::once(default).chain(said).collect(),
+        readings: std::iter::once(default).chain(others).collect(),
         claims: claim::evaluate(&results),
         figures: figure::draw(&results)?,
         tables: tabulate::fill(&results)?,
@@ -310,25 +310,25 @@ fn table(results: &Results<'_>) -> Table {
 }
 
 impl Evaluation {
-    /// The verdicts under the default reading of all claims.
+    /// The verdicts on all claims under the default reading.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts_of(|_| true)
     }
 
-    /// The verdicts of the claims that the totals count.
+    /// The verdicts on the claims that the totals count.
     #[must_use]
     pub fn counted(&self) -> Counts {
         self.counts_of(ClaimResult::counts)
     }
 
-    /// The verdicts of the claims that the totals do not count.
+    /// The verdicts on the claims that the totals do not count.
     #[must_use]
-    pub fn aside(&self) -> Counts {
+    pub fn not_counted(&self) -> Counts {
         self.counts_of(|claim| !claim.counts())
     }
 
-    /// The verdicts of the claims that `which` chooses.
+    /// The verdicts on the claims that `which` chooses.
     #[must_use]
     pub fn counts_of(&self, which: impl Fn(&ClaimResult) -> bool) -> Counts {
         let mut c = Counts::default();
@@ -369,7 +369,7 @@ impl Evaluation {
             "source": self.source,
             "provenance": self.provenance,
             "counts": self.counted(),
-            "aside": self.aside(),
+            "aside": self.not_counted(),
             "missing_cells": self.missing,
             "failed_cells": self.failed,
             "claims": self.claims,

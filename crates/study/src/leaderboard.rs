@@ -30,7 +30,7 @@ pub struct Leaderboard {
     pub profile: String,
     /// The command that repeats it.
     pub command: String,
-    /// What follows the control and the cases in the command that repeats one evaluation.
+    /// The options behind the control and the cases in the command that repeats one evaluation.
     pub options: String,
     /// The requirements that were measured.
     pub requirements: Vec<Measured>,
@@ -61,14 +61,14 @@ pub struct Measured {
     pub cases: Vec<String>,
 }
 
-/// A number.
+/// A column of numbers: a headline of the overview.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Headlined {
     /// Its title.
     pub title: String,
     /// Its unit; empty for a number without one.
     pub unit: String,
-    /// What is better; neither without it.
+    /// Whether more or less is better; `None` if neither is.
     pub better: Option<Preference>,
     /// The case that measures it.
     pub case: String,

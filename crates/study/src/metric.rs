@@ -26,7 +26,7 @@ pub struct PlannedMetric {
     pub group: Option<String>,
     /// The value of each axis at `base`; `None`: the same. Empty without a base.
     pub base: Vec<Option<usize>>,
-    /// Earlier metrics that the expression names.
+    /// Earlier metrics that the expression names, here or at the base.
     pub needs: Vec<String>,
 }
 

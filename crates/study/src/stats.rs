@@ -105,17 +105,23 @@ pub fn quantile(values: &[f64], q: f64) -> f64 {
     sorted[below] + (at - below as f64) * (sorted[above] - sorted[below])
 }
 
+/// Factor on an estimated number of seeds, because the spread is an estimate too.
+const MARGIN: f64 = 1.05;
+
+/// Largest number of seeds that a report recommends.
+const MOST_SEEDS: f64 = 10_000.0;
+
 /// The number of seeds needed to decide, if the interval shrinks with their square root: `distance` is the distance
-/// of the estimate from the limit. `None` if it is too close (more than 10 000).
+/// of the estimate from the limit. `None` if more than 10 000 would be needed.
 #[must_use]
 pub fn seeds_needed(e: &Estimate, distance: f64) -> Option<u64> {
     if e.n < 2 {
         return Some(2);
     }
     let factor = e.half / distance.abs();
-    let n = math::ceil(e.n as f64 * factor * factor * 1.05);
-    // Never fewer than one more: it was not decided with these.
-    (n.is_finite() && n <= 10_000.0).then(|| (n as u64).max(e.n as u64 + 1))
+    let n = math::ceil(e.n as f64 * factor * factor * MARGIN);
+    // At least one more: these seeds did not decide.
+    (n.is_finite() && n <= MOST_SEEDS).then(|| (n as u64).max(e.n as u64 + 1))
 }
 
 #[cfg(test)]

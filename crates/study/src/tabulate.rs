@@ -21,7 +21,9 @@ pub struct Tabulated {
     pub caption: Option<String>,
     /// Headings of the axes whose values are the rows.
     pub axes: Vec<String>,
-    /// Headings of the other columns.
+    /// Name of the axis whose values are columns, if there is one: the headings of these columns begin with it.
+    pub across: Option<String>,
+    /// Headings of the columns with numbers.
     pub columns: Vec<String>,
     /// Labels of the axis values of each row, and its numbers.
     pub rows: Vec<(Vec<String>, Vec<Estimate>)>,
@@ -69,7 +71,7 @@ fn layout(file: &StudyFile, metrics: &[PlannedMetric], i: usize) -> Result<Layou
     for (a, pin) in pins(file, &table.at, &key("at"))?.into_iter().enumerate() {
         let values = pin.unwrap_or_else(|| (0..file.study.axis[a].values.len()).collect());
         if values.len() != 1 && !rows.contains(&a) && columns != Some(a) {
-            let message = format!("axis `{}` has several values: which one?", axes[a]);
+            let message = format!("axis `{}` has several values: which one is shown?", axes[a]);
             return Err(file.refuse(&key("at"), message, &["one value", "make it `rows` or `columns`"]));
         }
         shown.push(values);
@@ -145,6 +147,7 @@ fn one(results: &Results<'_>, i: usize) -> Result<Tabulated, StudyError> {
         title: table.title.clone().unwrap_or_else(|| table.file.clone()),
         caption: table.caption.clone(),
         axes: l.rows.iter().map(|a| headings[*a].clone()).collect(),
+        across: table.columns.clone(),
         columns,
         rows,
         shown,

@@ -279,6 +279,10 @@ impl Planner<'_> {
                         &["terms = [{ weight = …, at = { … } }]", "min", "max"],
                     ));
                 }
+                if terms.iter().any(|(w, _)| !w.is_finite()) || [min, max].iter().any(|b| b.is_some_and(f64::is_nan)) {
+                    let message = "weights and bounds are numbers".to_owned();
+                    return Err(self.refuse("check", message, &["weight = 1", "min = 0"]));
+                }
                 if let (Some(min), Some(max)) = (min, max) {
                     limits(&[*min, *max], &["min = low, max = high"])?;
                 }
@@ -288,6 +292,10 @@ impl Planner<'_> {
                 if let Some((why, known)) = self.base.without_curve(&curve.series, curve.group.as_deref()) {
                     let known: Vec<&str> = known.iter().map(String::as_str).collect();
                     return Err(self.refuse("check", why, &known));
+                }
+                if !(curve.tolerance.is_finite() && curve.tolerance >= 0.0) {
+                    let message = "`tolerance` is a finite number, and not negative".to_owned();
+                    return Err(self.refuse("check", message, &["tolerance = 0.1"]));
                 }
                 Test::Curves {
                     curve: curve.clone(),

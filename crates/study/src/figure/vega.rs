@@ -121,7 +121,7 @@ impl Spec<'_> {
             }
             if let (Some(zero), Some(0.0)) = (zero, r.x) {
                 v["x"] = json!(zero);
-                // Zero is not joined to the rest: nothing is known about what lies between.
+                // Zero is no part of the line: nothing is known about what lies between.
                 v["part"] = json!("zero");
             }
             v
@@ -399,7 +399,7 @@ impl Spec<'_> {
         point.insert("shape".into(), self.shape());
         if self.points.is_some() {
             line.insert("order".into(), json!({ "field": "step", "type": "quantitative" }));
-            // Colour and shape tell the values of an axis apart that is the series too.
+            // Where the axis of the points is that of the series too, colour and shape distinguish its values.
             if self.figure.series.is_none() || self.figure.series != self.figure.x {
                 point.insert("size".into(), self.size());
             }

@@ -15,7 +15,7 @@ pub fn html(e: &Evaluation) -> String {
         let _ = write!(b, "<p class=\"source\">{}</p>", escape(source));
     }
     b.push_str("</header>\n");
-    tiles(&mut b, e.counted(), e.aside().total());
+    tiles(&mut b, e.counted(), e.not_counted().total());
     if e.missing > 0 {
         let _ = write!(
             b,
@@ -109,7 +109,7 @@ pub fn index(title: &str, studies: &[(&Evaluation, String)]) -> String {
     let sum = |of: fn(&Evaluation) -> Counts| {
         studies.iter().map(|(e, _)| of(e)).fold(Counts::default(), Counts::add)
     };
-    tiles(&mut b, sum(Evaluation::counted), sum(Evaluation::aside).total());
+    tiles(&mut b, sum(Evaluation::counted), sum(Evaluation::not_counted).total());
     b.push_str("<table class=\"claims studies\"><thead><tr><th>Study</th><th>Claim</th><th>Statement</th><th>Paper</th><th>Ours</th><th>Verdict</th></tr></thead><tbody>\n");
     for (e, link) in studies {
         for (i, c) in e.claims.iter().enumerate() {
