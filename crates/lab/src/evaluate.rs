@@ -367,7 +367,7 @@ pub fn shown(e: &Evaluated) -> String {
 /// A claim that does not hold, and its cases.
 fn answer(out: &mut String, a: &Answer<'_>) {
     let verdict = a.claim.verdict();
-    let (case, id, word, says) = (a.case, &a.claim.id, verdict.passed(), &a.claim.says);
+    let (case, id, word, says) = (a.case, &a.claim.id, verdict.word_for_control(), &a.claim.says);
     let _ = write!(out, "\n{case}  {id}  {word}: {says}");
     let detail = verdict.detail();
     if !detail.is_empty() {
@@ -379,7 +379,7 @@ fn answer(out: &mut String, a: &Answer<'_>) {
     let cases = &a.claim.outcomes[0].cases;
     let (hold, rest): (Vec<_>, Vec<_>) = cases.iter().partition(|c| c.verdict == Verdict::Holds);
     for c in &rest {
-        let parts = [c.case.as_str(), c.ours.as_str(), c.verdict.passed()];
+        let parts = [c.case.as_str(), c.ours.as_str(), c.verdict.word_for_control()];
         let line = parts.into_iter().filter(|p| !p.is_empty()).collect::<Vec<_>>().join(": ");
         let _ = write!(out, "\n    {line}");
     }

@@ -44,6 +44,6 @@ impl FigureRenderer for Command {
             return Ok(());
         }
         let message = String::from_utf8_lossy(&output.stderr);
-        Err(RenderError::Said(message.lines().last().unwrap_or("vl-convert failed").trim().to_owned()))
+        Err(RenderError::Message(message.lines().last().unwrap_or("vl-convert failed").trim().to_owned()))
     }
 }

@@ -377,7 +377,7 @@ pub fn shown(book: &Book) -> String {
     for line in book.lines() {
         let c = line.counts;
         let verdicts = [c.holds, c.differs, c.undecided, c.not_evaluable, c.not_in_profile];
-        let rest = line.tally.map(|t| [t.aside.total(), t.elsewhere, t.open, t.total()]);
+        let rest = line.tally.map(|t| [t.not_counted.total(), t.elsewhere, t.open, t.total()]);
         let rest = rest.map_or_else(|| [const { String::new() }; 4], |r| r.map(|n| n.to_string()));
         let numbers = verdicts.map(|n| n.to_string());
         grid.row(std::iter::once(line.of.name()).chain(numbers).chain(rest).collect());

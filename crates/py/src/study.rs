@@ -387,7 +387,7 @@ impl FigureRenderer for Renderer {
     fn render(&self, spec: &str, path: &Path) -> Result<(), RenderError> {
         Python::attach(|py| {
             let done = self.0.call1(py, (spec, path));
-            done.map(drop).map_err(|e| RenderError::Said(e.value(py).to_string()))
+            done.map(drop).map_err(|e| RenderError::Message(e.value(py).to_string()))
         })
     }
 }

@@ -86,10 +86,10 @@
   let waiting;
   addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(() => again(false), 200); });
   if (window.IntersectionObserver) {
-    const seen = new IntersectionObserver((all) => {
-      for (const one of all) if (one.isIntersecting) { seen.unobserve(one.target); draw(one.target.id); }
+    const observer = new IntersectionObserver((all) => {
+      for (const one of all) if (one.isIntersecting) { observer.unobserve(one.target); draw(one.target.id); }
     }, { rootMargin: "400px" });
-    for (const id of todo.keys()) seen.observe(document.getElementById(id));
+    for (const id of todo.keys()) observer.observe(document.getElementById(id));
   }
   (async () => {
     for (const id of [...todo.keys()]) {

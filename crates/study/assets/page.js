@@ -1,4 +1,4 @@
-// Search and filter of a page over several studies. Without it everything is there, and shown.
+// Search and filter of a page over several studies. Without this script everything is there, and shown.
 "use strict";
 (() => {
   const nav = document.querySelector("nav.side");
@@ -21,7 +21,7 @@
     label.append(box, " " + word);
     return box;
   });
-  const told = make("output", {});
+  const count = make("output", {});
   nav.prepend(form);
   // On a narrow screen the contents would fill it.
   if (matchMedia("(max-width: 72rem)").matches) nav.querySelector("details").open = false;
@@ -70,7 +70,7 @@
       const link = nav.querySelector(`a[href="#${CSS.escape(paper.id)}"]`);
       if (link) link.parentElement.hidden = paper.hidden;
     }
-    told.textContent = all ? "" : `${shown} of ${rows.length} claims`;
+    count.textContent = all ? "" : `${shown} of ${rows.length} claims`;
   };
   form.addEventListener("submit", (e) => e.preventDefault());
   form.addEventListener("input", apply);

@@ -1,5 +1,5 @@
-// A table whose headings sort its rows, and a line with what the cell under the pointer, or with the focus, is. Without it
-// the table is there, in the order of its file.
+// A table whose headings sort its rows, and a line that describes the cell under the pointer, or with the focus. Without this
+// script the table is there, in the order of its file.
 "use strict";
 (() => {
   const table = document.querySelector("table.leaderboard");
@@ -27,14 +27,14 @@
       body.append(...[...body.rows].sort(compare(head.cellIndex, order === "ascending" ? 1 : -1)));
     });
   }
-  const told = document.querySelector("output.told");
-  const tell = (e) => {
+  const output = document.querySelector("output.cell");
+  const describe = (e) => {
     const link = e.target.closest?.("td, tbody th")?.querySelector("[data-says]");
     if (!link) return;
     const code = document.createElement("code");
     code.textContent = link.dataset.command ?? "";
-    told.replaceChildren(link.dataset.says, ...(code.textContent ? [" · ", code] : []));
+    output.replaceChildren(link.dataset.says, ...(code.textContent ? [" · ", code] : []));
   };
-  table.addEventListener("pointerover", tell);
-  table.addEventListener("focusin", tell);
+  table.addEventListener("pointerover", describe);
+  table.addEventListener("focusin", describe);
 })();

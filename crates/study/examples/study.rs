@@ -1,4 +1,4 @@
-//! Runs study files and writes their results: `cargo run --release --example study -- OUT FILE...`
+//! Runs study files and writes their results: `cargo run --release -p skyhaul-study --example study -- OUT FILE...`
 
 use skyhaul_study::cache::Cache;
 use skyhaul_study::engine::Simulator;
@@ -10,11 +10,11 @@ use skyhaul_study::run::{Progress, RunOptions, run};
 use skyhaul_study::{StudyError, report};
 use std::path::Path;
 
-struct Dots;
+struct Lines;
 
-impl Progress for Dots {
+impl Progress for Lines {
     fn begin(&self, total: usize, cached: usize) {
-        eprintln!("{total} cells, {cached} of them known");
+        eprintln!("{total} cells, {cached} of them in the cache");
     }
     fn warn(&self, message: &str) {
         eprintln!("warning: {message}");
@@ -25,7 +25,7 @@ fn one(file: &str, out: &Path, cache: &Cache) -> Result<(), StudyError> {
     let simulator = Simulator::new("1");
     let plan = plan(&simulator, StudyFile::read(Path::new(file))?)?;
     let cells =
-        run(&simulator, &plan, &RunOptions { cache: Some(cache), progress: &Dots, ..RunOptions::default() })?;
+        run(&simulator, &plan, &RunOptions { cache: Some(cache), progress: &Lines, ..RunOptions::default() })?;
     let evaluation = evaluate(&plan, &cells)?;
     output::write(&evaluation, &out.join(&evaluation.name), &OutputOptions::default())?;
     println!("{}", report::text(&evaluation));

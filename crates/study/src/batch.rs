@@ -40,8 +40,8 @@ struct StudyWork<'a> {
     results: Mutex<CellResults>,
 }
 
-/// Runs the cells that are not in the cache. Once a study is complete, `finished` gets its number and its cells, on
-/// any thread.
+/// Runs the cells that are not in the cache. Once a study is complete, `finished` gets its position in `plans` and its
+/// cells, on any thread.
 ///
 /// # Errors
 /// If the cache cannot be written, or the error of `finished`. Finished cells stay in the cache.
@@ -61,7 +61,7 @@ pub fn run_all<R: CellRunner>(
     let studies: Vec<StudyWork<'_>> = plans.iter().map(work).collect();
     let queue: Vec<(usize, usize)> =
         studies.iter().enumerate().flat_map(|(s, w)| (0..w.cells.len()).map(move |n| (s, n))).collect();
-    // For progress alone: whether an entry of the cache is damaged is known only when it is read.
+    // Only for the progress shown: whether an entry of the cache is damaged is known only when it is read.
     let stored: Vec<bool> = queue.iter().map(|(s, n)| studies[*s].is_stored(*n, options)).collect();
     let cached = stored.iter().filter(|s| **s).count();
     plans.iter().flat_map(not_cached).for_each(|why| options.progress.warn(&why));
@@ -139,7 +139,7 @@ impl StudyWork<'_> {
         self.is_cacheable(number) && options.cache.is_some_and(|c| c.path(&self.key(number)).is_file())
     }
 
-    /// Gets a cell from the cache or runs it; true if it was the last one, `None` if stopped.
+    /// Gets a cell from the cache or runs it. Returns whether it was the last cell of the study; `None` if stopped.
     fn cell<R: CellRunner>(
         &self,
         runner: &R,

@@ -54,10 +54,10 @@ pub struct Refused {
 pub struct Tally {
     /// Findings of the source.
     pub source: Counts,
-    /// Findings of our own: marked as such, or in a folder that is no publication.
+    /// Findings of this project: marked as its own, or in a folder that is no publication.
     pub own: Counts,
     /// Premises, arithmetic, what holds by construction, and claims that repeat another one.
-    pub aside: Counts,
+    pub not_counted: Counts,
     /// Number of statements that a unit test proves.
     pub elsewhere: usize,
     /// Number of statements that are not reproduced.
@@ -65,23 +65,23 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// All claims.
+    /// Number of claims, with the statements that a unit test proves and those that are not reproduced.
     #[must_use]
     pub const fn total(&self) -> usize {
         self.claims().total() + self.elsewhere + self.open
     }
 
-    /// The verdicts of all claims, those too that the totals do not count.
+    /// The verdicts of all claims, including those that the totals do not count.
     #[must_use]
     pub const fn claims(&self) -> Counts {
-        self.source.add(self.own).add(self.aside)
+        self.source.add(self.own).add(self.not_counted)
     }
 
     const fn add(self, other: Self) -> Self {
         Self {
             source: self.source.add(other.source),
             own: self.own.add(other.own),
-            aside: self.aside.add(other.aside),
+            not_counted: self.not_counted.add(other.not_counted),
             elsewhere: self.elsewhere + other.elsewhere,
             open: self.open + other.open,
         }
@@ -89,7 +89,7 @@ impl Tally {
 
     fn json(&self) -> Value {
         let mut value = json!(self.source.add(self.own));
-        value["aside"] = json!(self.aside.total());
+        value["aside"] = json!(self.not_counted.total());
         value["elsewhere"] = json!(self.elsewhere);
         value["open"] = json!(self.open);
         value["total"] = json!(self.total());
@@ -102,22 +102,22 @@ impl Tally {
 pub struct Line<'a> {
     /// The folder or the total that the line counts.
     pub of: LineOf<'a>,
-    /// Its findings.
+    /// The verdicts on its findings.
     pub counts: Counts,
-    /// All outcomes, those too that `counts` leaves out; in the lines of a folder and of everything only.
+    /// All outcomes, including those that `counts` leaves out; only in the lines of a folder and of everything.
     pub tally: Option<Tally>,
 }
 
 /// What a line of a table of verdicts is about.
 #[derive(Clone, Copy, Debug)]
 pub enum LineOf<'a> {
-    /// A folder: the findings of its source, or of our own if it is no publication.
+    /// A folder: the findings of its source, or those of this project if the folder is no publication.
     Chapter(&'a Chapter),
-    /// Our own findings in the folder of a publication.
+    /// Findings of this project in the folder of a publication.
     OwnIn(&'a Chapter),
     /// All findings of publications.
     Sources,
-    /// All findings of our own.
+    /// All findings of this project.
     Own,
     /// Everything.
     All,
@@ -153,7 +153,7 @@ impl Chapter {
         Tally {
             source: sum(&|c| c.counts() && !own(c)),
             own: sum(&|c| c.counts() && own(c)),
-            aside: sum(&|c| !c.counts()),
+            not_counted: sum(&|c| !c.counts()),
             elsewhere: self.paper.elsewhere.len(),
             open: self.paper.open.len(),
         }
@@ -178,8 +178,9 @@ impl Book {
         self.chapters.iter().map(Chapter::tally).fold(Tally::default(), Tally::add)
     }
 
-    /// The lines of a table of verdicts: one for each folder, with its findings; our own findings in the folder of a publication
-    /// have a line of their own. Then the sums of all publications, of all our own findings, and of everything.
+    /// The lines of a table of verdicts: one for each folder, with the findings of its source; the findings of this project in
+    /// the folder of a publication have a separate line. Then the sums of all publications, of all findings of this project,
+    /// and of everything.
     #[must_use]
     pub fn lines(&self) -> Vec<Line<'_>> {
         let mut lines = Vec::new();
@@ -229,14 +230,14 @@ impl Book {
     /// The content of `summary.json`: the verdicts of every study.
     #[must_use]
     pub fn summary(&self) -> Value {
-        let part = |p: &Entry| match &p.outcome {
+        let study = |p: &Entry| match &p.outcome {
             Ok(e) => json!({
                 "name": p.name,
                 "title": e.title,
                 "source": e.source,
                 "provenance": e.provenance,
                 "counts": e.counted(),
-                "aside": e.aside(),
+                "aside": e.not_counted(),
                 "failed_cells": e.failed,
                 "claims": e.claims,
             }),
@@ -248,7 +249,7 @@ impl Book {
                 "title": c.paper.title,
                 "counts": c.tally().json(),
                 "own": c.tally().own,
-                "studies": c.entries.iter().map(part).collect::<Vec<_>>(),
+                "studies": c.entries.iter().map(study).collect::<Vec<_>>(),
                 "elsewhere": c.paper.elsewhere,
                 "open": c.paper.open,
             })
@@ -279,13 +280,13 @@ impl Book {
         let profile = self.profile.word().to_owned();
         let text = |t: &Option<String>| t.clone().unwrap_or_default();
         for c in &self.chapters {
-            for (part, e) in c.entries.iter().filter_map(|p| Some((p, p.outcome.as_ref().ok()?))) {
+            for (name, e) in c.entries.iter().filter_map(|p| Some((&p.name, p.outcome.as_ref().ok()?))) {
                 let seeds = e.provenance.seeds.to_string();
                 for claim in &e.claims {
                     let row = |o: &Outcome| {
                         [
                             c.name.clone(),
-                            part.name.clone(),
+                            name.clone(),
                             claim.id.clone(),
                             claim.kind.word().to_owned(),
                             claim.standing.word().to_owned(),

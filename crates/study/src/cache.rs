@@ -7,7 +7,7 @@
 //! The key covers scenario, seed and engine version, so entries never become stale. An entry from before a quantity
 //! was added lacks it and counts as absent; a damaged entry is also reported. Several processes may share a cache.
 
-use crate::error::{EntryError, StudyError};
+use crate::error::{EntryError, StudyError, io_words};
 use crate::files::write_atomically;
 use crate::key::{hex, quantities};
 use crate::observed::Observed;
@@ -82,7 +82,7 @@ impl Cache {
         let text = match std::fs::read(&path) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Entry::Absent,
-            Err(e) => return Entry::Damaged(format!("{}: {e}; the cell runs again", path.display())),
+            Err(e) => return Entry::Damaged(format!("{}: {}; the cell runs again", path.display(), io_words(&e))),
         };
         let text = std::str::from_utf8(&text).map_err(|_| EntryError::NotText);
         match text.and_then(|t| decode(t, engine, key)) {

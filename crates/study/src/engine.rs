@@ -91,6 +91,7 @@ impl CellRunner for Simulator {
         // Title and seed make no difference to what a cell measures.
         scenario.title.clear();
         scenario.seed = 0;
+        // Only a run shows which variables a control has as telemetry.
         let sampled = |s: &&Series| scenario.record.sample.is_some() && !matches!(s, Series::Telemetry);
         Ok(Resolution {
             text: scenario.to_toml(),
@@ -138,6 +139,7 @@ impl CellRunner for Simulator {
 const INLINE: &str = "(scenario)";
 
 fn problem(e: ScenarioError) -> Problem {
+    // The study itself is wrong at this key; an error in any other file is quoted with its place.
     if e.file == "--set" || e.file.ends_with(INLINE) {
         return Problem { path: Some(e.key), message: e.message, accepted: Vec::new() };
     }
@@ -188,7 +190,7 @@ fn curves(series: &skyhaul_trace::Series, entities: usize, group: impl Fn(u32) -
     all
 }
 
-/// Description of the scenario, for the report.
+/// Description of the scenario, for the report: item and text.
 fn words(s: &Resolved) -> Vec<(String, String)> {
     let number = crate::format::number;
     let ms = |d: Duration| format!("{} ms", number(1e3 * d.as_secs_f64()));
@@ -271,7 +273,10 @@ fn words(s: &Resolved) -> Vec<(String, String)> {
     words
 }
 
-/// A constellation as a file writes it, without long texts such as orbital elements.
+/// Longest text of a constellation that the description of a scenario shows, bytes: orbital elements are longer.
+const SHOWN_TEXT: usize = 40;
+
+/// A constellation as a file writes it, without long texts.
 fn constellation(value: &serde_json::Value) -> String {
     use serde_json::Value;
     match value {
@@ -280,7 +285,7 @@ fn constellation(value: &serde_json::Value) -> String {
         Value::Object(table) => {
             let one = |(key, value): (&String, &Value)| {
                 let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                (text.len() <= 40).then(|| if key == "kind" { text } else { format!("{key} {text}") })
+                (text.len() <= SHOWN_TEXT).then(|| if key == "kind" { text } else { format!("{key} {text}") })
             };
             table.iter().filter_map(one).collect::<Vec<_>>().join(", ")
         }

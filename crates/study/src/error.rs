@@ -65,7 +65,7 @@ pub enum StudyError {
     },
     /// A remote cell returned a result that was not requested.
     #[error("the result for {label} cannot be used: this cell was not requested")]
-    Unasked {
+    NotRequested {
         /// Label of the cell.
         label: String,
     },
@@ -79,7 +79,7 @@ pub enum RenderError {
     Io(#[from] std::io::Error),
     /// The message of the renderer.
     #[error("{0}")]
-    Said(String),
+    Message(String),
 }
 
 /// Why the text of an entry cannot be used.
@@ -104,7 +104,7 @@ pub enum EntryError {
     #[error("it cannot be read ({0})")]
     Unreadable(serde_json::Error),
     /// The entry is not UTF-8.
-    #[error("not text")]
+    #[error("it is not text")]
     NotText,
 }
 

@@ -4,7 +4,7 @@ use crate::claim::{self, ClaimResult, Verdict};
 use crate::error::StudyError;
 use crate::figure::{self, FigureData};
 use crate::format;
-use crate::model::{Axis, Profile};
+use crate::model::{Axis, Profile, headings};
 use crate::overview::{self, Line};
 use crate::planned::Plan;
 use crate::results::Results;
@@ -24,7 +24,7 @@ pub struct Evaluation {
     pub name: String,
     /// Title.
     pub title: String,
-    /// What texts for readers call the control under test, if there is one.
+    /// The name of the control under test in texts for readers; `None` without such a control.
     pub candidate: Option<String>,
     /// The publication and figure that it reproduces.
     pub source: Option<String>,
@@ -90,6 +90,14 @@ pub struct Provenance {
     pub seeds: u32,
     /// Number of cells.
     pub cells: usize,
+}
+
+impl Provenance {
+    /// Last seed.
+    #[must_use]
+    pub fn last_seed(&self) -> u64 {
+        self.first_seed.wrapping_add(u64::from(self.seeds) - 1)
+    }
 }
 
 /// Metrics by combination.
@@ -160,7 +168,7 @@ impl Counts {
 pub fn evaluate(plan: &Plan, cells: &Cells) -> Result<Evaluation, StudyError> {
     let results = Results::new(plan, cells);
     let study = &plan.file.study;
-    let said = study.reading.iter().map(|r| {
+    let others = study.reading.iter().map(|r| {
         let set: Vec<_> = r.set.0.iter().map(|(k, v)| format!("{k} = {v}")).collect();
         let set = set.join(", ");
         (r.label.clone(), r.says.as_ref().map_or(set.clone(), |s| format!("{s} ({set})")))
@@ -182,10 +190,10 @@ pub fn evaluate(plan: &Plan, cells: &Cells) -> Result<Evaluation, StudyError> {
             cells: cells.observed.len(),
         },
         words: plan.words.clone(),
-        axes: study.axis.iter().zip(&plan.only).map(axis_words).collect(),
+        axes: axis_words(plan),
         scenario_text: plan.base_text.clone(),
         study_text: plan.study_text.clone(),
-        readings: std::iter::once(default).chain(said).collect(),
+        readings: std::iter::once(default).chain(others).collect(),
         claims: claim::evaluate(&results),
         figures: figure::draw(&results)?,
         tables: tabulate::fill(&results)?,
@@ -197,9 +205,14 @@ pub fn evaluate(plan: &Plan, cells: &Cells) -> Result<Evaluation, StudyError> {
     })
 }
 
-fn axis_words((axis, only): (&Axis, &Option<Vec<usize>>)) -> (String, Vec<String>) {
-    let there = |i: &usize| only.as_ref().is_none_or(|o| o.contains(i));
-    (axis.heading(), (0..axis.values.len()).filter(there).map(|i| axis.label(i)).collect())
+/// The heading of each axis, with the labels of its values in the profile.
+fn axis_words(plan: &Plan) -> Vec<(String, Vec<String>)> {
+    let labels = |(axis, only): (&Axis, &Option<Vec<usize>>)| {
+        let runs = |i: &usize| only.as_ref().is_none_or(|o| o.contains(i));
+        (0..axis.values.len()).filter(runs).map(|i| axis.label(i)).collect()
+    };
+    let axes = &plan.file.study.axis;
+    headings(axes).into_iter().zip(axes.iter().zip(&plan.only).map(labels)).collect()
 }
 
 fn failed(plan: &Plan, cells: &Cells) -> Vec<FailedCell> {
@@ -241,17 +254,23 @@ fn values(results: &Results<'_>) -> Values {
         }
     };
     Values {
-        axes: plan.file.study.axis.iter().map(Axis::heading).collect(),
+        axes: headings(&plan.file.study.axis),
         metrics: plan.metrics.iter().map(|m| m.heading.clone()).collect(),
         rows: combinations(results).into_iter().map(row).collect(),
     }
 }
 
-/// A name for a column: `name`, or, where a column has this name, with what it names in front. An axis and a metric may have one
-/// name, and an axis may be called "reading"; columns may not.
-fn free(columns: &[(String, Column)], what: &str, name: &str) -> String {
-    let taken = columns.iter().any(|(known, _)| known == name);
-    if taken { format!("{what}.{name}") } else { name.to_owned() }
+/// Columns of every table of cells, whatever its axes and metrics are called.
+const FIXED_COLUMNS: [&str; 3] = ["reading", "seed", "failed"];
+
+/// The name of the column of an axis or a metric: `name`, with `kind` in front as long as another column has this name. An
+/// axis and a metric may have the same name.
+fn column_name(columns: &[(String, Column)], kind: &str, name: &str) -> String {
+    let mut name = name.to_owned();
+    while FIXED_COLUMNS.contains(&name.as_str()) || columns.iter().any(|(other, _)| *other == name) {
+        name = format!("{kind}.{name}");
+    }
+    name
 }
 
 fn table(results: &Results<'_>) -> Table {
@@ -266,19 +285,20 @@ fn table(results: &Results<'_>) -> Table {
     let text = |f: &dyn Fn(&(usize, usize, usize)) -> String| Column::text(rows.iter().map(f));
     let mut columns = vec![("reading".to_owned(), text(&|(r, _, _)| readings[*r].clone()))];
     for (a, axis) in plan.file.study.axis.iter().enumerate() {
-        let name = free(&columns, "axis", &axis.name);
+        let name = column_name(&columns, "axis", &axis.name);
         columns.push((name, text(&|(_, c, _)| labels(plan, *c)[a].clone())));
         if axis.values.iter().all(|v| v.number().is_some()) {
             let x =
                 |c: usize| axis.values[Space::of(&plan.file).unflatten(c)[a]].number().unwrap_or(f64::NAN);
             let xs = rows.iter().map(|(_, c, _)| x(*c)).collect();
-            columns.push((format!("{}_x", axis.name), Column::real(xs)));
+            let name = column_name(&columns, "axis", &format!("{}_x", axis.name));
+            columns.push((name, Column::real(xs)));
         }
     }
     columns.push(("seed".to_owned(), Column::Count(rows.iter().map(|(_, _, s)| seeds[*s]).collect())));
     for (m, metric) in plan.metrics.iter().enumerate() {
         let xs = rows.iter().map(|(r, c, s)| results.metric(*r, *c, m)[*s]).collect();
-        columns.push((free(&columns, "metric", &metric.name), Column::real(xs)));
+        columns.push((column_name(&columns, "metric", &metric.name), Column::real(xs)));
     }
     if !results.cells.failed.is_empty() {
         let why = |(r, c, s): &(usize, usize, usize)| {
@@ -290,25 +310,25 @@ fn table(results: &Results<'_>) -> Table {
 }
 
 impl Evaluation {
-    /// The verdicts under the default reading of all claims.
+    /// The verdicts on all claims under the default reading.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts_of(|_| true)
     }
 
-    /// The verdicts of the claims that the totals count.
+    /// The verdicts on the claims that the totals count.
     #[must_use]
     pub fn counted(&self) -> Counts {
         self.counts_of(ClaimResult::counts)
     }
 
-    /// The verdicts of the claims that the totals do not count.
+    /// The verdicts on the claims that the totals do not count.
     #[must_use]
-    pub fn aside(&self) -> Counts {
+    pub fn not_counted(&self) -> Counts {
         self.counts_of(|claim| !claim.counts())
     }
 
-    /// The verdicts of the claims that `which` chooses.
+    /// The verdicts on the claims that `which` chooses.
     #[must_use]
     pub fn counts_of(&self, which: impl Fn(&ClaimResult) -> bool) -> Counts {
         let mut c = Counts::default();
@@ -349,7 +369,7 @@ impl Evaluation {
             "source": self.source,
             "provenance": self.provenance,
             "counts": self.counted(),
-            "aside": self.aside(),
+            "aside": self.not_counted(),
             "missing_cells": self.missing,
             "failed_cells": self.failed,
             "claims": self.claims,

@@ -36,7 +36,7 @@ pub fn replace_by(path: &Path, write: impl FnOnce(&Path) -> std::io::Result<()>)
         .inspect_err(|_| drop(std::fs::remove_file(&temporary)))
 }
 
-/// Largest input file, bytes: far beyond any real file, but small enough to stop an endless one (`/dev/zero`).
+/// Largest input file, bytes: far larger than any real file, but small enough to stop an endless one (`/dev/zero`).
 const LARGEST: u64 = 256 << 20;
 
 /// Reads an input file: a scenario, a study, a recorded series. A byte order mark at its beginning is skipped.
@@ -111,7 +111,7 @@ pub fn make_room(root: &Path, path: &Path) -> std::io::Result<()> {
 pub fn stays_inside(root: &Path, path: &Path) -> std::io::Result<()> {
     let dir = path.parent().unwrap_or(root);
     let root = root.canonicalize()?;
-    // What is there already decides where the rest would be made.
+    // The nearest existing folder decides where the missing ones would be created.
     let nearest = dir.ancestors().find(|d| d.exists()).unwrap_or(&root).canonicalize()?;
     if !nearest.starts_with(&root) {
         let message =

@@ -3,7 +3,8 @@
 use crate::stats::{self, Estimate};
 use skyhaul_base::math;
 
-/// Four significant digits, or all before the decimal point; below 1e-4 and from 1e7 on, three digits in scientific notation.
+/// Four significant digits, or all digits before the decimal point. Below 1e-4 and from 1e7 on, three digits in scientific
+/// notation.
 #[must_use]
 pub fn number(x: f64) -> String {
     if !x.is_finite() {
@@ -38,7 +39,7 @@ pub fn estimate(e: &Estimate) -> String {
 }
 
 /// Least number of seeds for which [`sample`] shows a median.
-const SPREAD: usize = 5;
+const MEDIAN_FROM: usize = 5;
 
 /// The values of a metric over the seeds, for a reader: [`estimate`], but the median with the smallest and largest value
 /// where the 95 % interval of a mean of positive values reaches zero, as it does with long tails. Seeds without a
@@ -60,7 +61,7 @@ pub fn sample(values: &[f64]) -> String {
     }
     let e = stats::estimate(values);
     let end = |q| stats::quantile(&known, q);
-    if known.len() >= SPREAD && end(0.0) > 0.0 && e.low() <= 0.0 {
+    if known.len() >= MEDIAN_FROM && end(0.0) > 0.0 && e.low() <= 0.0 {
         return format!("median {} ({} … {})", median(), number(end(0.0)), number(end(1.0)));
     }
     estimate(&e)
@@ -82,10 +83,10 @@ pub fn brief(e: &Estimate) -> String {
     number(e.mean)
 }
 
-/// A mean as [`number`], or with the digits that [`estimate`] gives a mean with the half-width `half`, if that is finite and not
-/// zero.
+/// A mean with as many digits as [`estimate`] gives a mean with the half-width `half`; as [`number`] if `half` is zero or not
+/// finite.
 #[must_use]
-pub fn like(x: f64, half: f64) -> String {
+pub fn rounded(x: f64, half: f64) -> String {
     if !x.is_finite() || !half.is_finite() || half == 0.0 || math::abs(x) >= 1e7 {
         return number(x);
     }
@@ -103,6 +104,12 @@ pub fn signed(e: &Estimate) -> String {
 #[must_use]
 pub fn with_unit(text: String, unit: &str) -> String {
     if unit.is_empty() { text } else { format!("{text} {unit}") }
+}
+
+/// A title with its unit in parentheses, if it has one.
+#[must_use]
+pub fn heading(title: &str, unit: &str) -> String {
+    if unit.is_empty() { title.to_owned() } else { format!("{title} ({unit})") }
 }
 
 /// A relative difference as a signed percentage, such as `+12.3 %`; from tenfold on as a factor, such as `×242`.
@@ -184,7 +191,7 @@ mod tests {
         assert_eq!(b(0.0, 0.001_23), "0.0000 ± 0.0012");
         assert_eq!(b(7.0, 0.0), "7");
         assert_eq!(
-            [like(57.4815, 1.63), like(57.4815, f64::INFINITY), like(-3.0, 0.0)],
+            [rounded(57.4815, 1.63), rounded(57.4815, f64::INFINITY), rounded(-3.0, 0.0)],
             ["57.5", "57.48", "−3"]
         );
         assert_eq!(percent(&Estimate { mean: 0.3065, half: 0.01, n: 3 }), "+30.6 ± 1.0 %");

@@ -17,6 +17,7 @@ pub fn cell_key(engine: &str, text: &str, version: &Result<String, Unversioned>,
         .chain_update(seed.to_le_bytes());
     match version {
         Ok(version) => digest.update(version),
+        // Such a cell is not cached; its key only names it.
         Err(_) => digest.update("?"),
     }
     hex(&digest.finalize())

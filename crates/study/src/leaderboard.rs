@@ -1,6 +1,7 @@
 //! A leaderboard: the evaluations of several controls side by side, a row per control, with the verdict on each requirement
 //! and some numbers. Everything in it is in the evaluations too.
 
+use crate::format;
 use crate::model::Preference;
 use crate::requirement::Judgement;
 use crate::stats::Estimate;
@@ -29,7 +30,7 @@ pub struct Leaderboard {
     pub profile: String,
     /// The command that repeats it.
     pub command: String,
-    /// What follows the control and the cases in the command that repeats one evaluation.
+    /// The options behind the control and the cases in the command that repeats one evaluation.
     pub options: String,
     /// The requirements that were measured.
     pub requirements: Vec<Measured>,
@@ -60,14 +61,14 @@ pub struct Measured {
     pub cases: Vec<String>,
 }
 
-/// A number.
+/// A column of numbers: a headline of the overview.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Headlined {
     /// Its title.
     pub title: String,
     /// Its unit; empty for a number without one.
     pub unit: String,
-    /// What is better; neither without it.
+    /// Whether more or less is better; `None` if neither is.
     pub better: Option<Preference>,
     /// The case that measures it.
     pub case: String,
@@ -79,7 +80,7 @@ impl Headlined {
     /// Title and unit.
     #[must_use]
     pub fn heading(&self) -> String {
-        if self.unit.is_empty() { self.title.clone() } else { format!("{} ({})", self.title, self.unit) }
+        format::heading(&self.title, &self.unit)
     }
 }
 

@@ -2,8 +2,9 @@
 
 use crate::error::StudyError;
 use crate::expr::{self, Expr, Names, Shape};
+use crate::format;
 use crate::model::{Aggregation, Axis, Metric, StudyFile};
-use crate::runner::Vocabulary;
+use crate::runner::{Resolution, Vocabulary};
 use crate::space::pins;
 
 /// A metric ready to be evaluated.
@@ -25,31 +26,25 @@ pub struct PlannedMetric {
     pub group: Option<String>,
     /// The value of each axis at `base`; `None`: the same. Empty without a base.
     pub base: Vec<Option<usize>>,
-    /// Earlier metrics that the expression names.
+    /// Earlier metrics that the expression names, here or at the base.
     pub needs: Vec<String>,
 }
 
 /// The names that expressions may use, except metrics.
-pub(crate) fn names(
-    file: &StudyFile,
-    words: Vocabulary,
-    links: Vec<String>,
-    groups: Vec<String>,
-    series: Vec<String>,
-) -> Names {
-    // A constant exists if at least every value of one axis has it.
+pub(crate) fn names(file: &StudyFile, quantities: Vocabulary, base: &Resolution) -> Names {
+    // A constant exists if the study has it, or every value of one axis.
     let axes = &file.study.axis;
     let of_axis = |a: &Axis| -> Vec<String> {
         let first = a.values[0].constants.keys();
         first.filter(|c| a.values.iter().all(|v| v.constants.contains_key(*c))).cloned().collect()
     };
     Names {
-        flow: words.flow,
-        link: words.link,
-        run: words.run,
-        groups,
-        links,
-        series,
+        flow: quantities.flow,
+        link: quantities.link,
+        run: quantities.run,
+        groups: base.groups.clone(),
+        links: base.links.clone(),
+        series: base.series.clone(),
         constants: file.study.constants.keys().cloned().chain(axes.iter().flat_map(of_axis)).collect(),
         metrics: Vec::new(),
         based: false,
@@ -58,7 +53,7 @@ pub(crate) fn names(
 
 /// Checks the metrics of a study; `per-group` ones are expanded.
 pub(crate) fn metrics(file: &StudyFile, mut names: Names) -> Result<Vec<PlannedMetric>, StudyError> {
-    let mut planned = Vec::new();
+    let mut planned: Vec<PlannedMetric> = Vec::new();
     for (i, m) in file.study.metric.iter().enumerate() {
         let key = |k: &str| format!("metric[{i}].{k}");
         let refuse = |e: expr::ExprError| {
@@ -104,10 +99,24 @@ pub(crate) fn metrics(file: &StudyFile, mut names: Names) -> Result<Vec<PlannedM
             }
             (Shape::Scalar, None) | (Shape::PerFlow, Some(_)) => {}
         }
-        planned.extend(expand(m, &expr, &base, &names.groups));
-        names.metrics = planned.iter().map(|p: &PlannedMetric| p.name.clone()).collect();
+        for new in expand(m, &expr, &base, &names.groups) {
+            if names.metrics.contains(&new.name) {
+                return Err(file.refuse(&key("name"), format!("there are two metrics `{}`", new.name), &[]));
+            }
+            names.metrics.push(new.name.clone());
+            planned.push(distinct(new, &planned));
+        }
     }
     Ok(planned)
+}
+
+/// The metric, with its name behind its title if an earlier metric has its heading.
+fn distinct(mut new: PlannedMetric, earlier: &[PlannedMetric]) -> PlannedMetric {
+    if earlier.iter().any(|m| m.heading == new.heading) {
+        new.title = format!("{} [{}]", new.title, new.name);
+        new.heading = format::heading(&new.title, &new.unit);
+    }
+    new
 }
 
 fn expand(m: &Metric, expr: &Expr, base: &[Option<usize>], groups: &[String]) -> Vec<PlannedMetric> {
@@ -118,10 +127,9 @@ fn expand(m: &Metric, expr: &Expr, base: &[Option<usize>], groups: &[String]) ->
         }
     });
     let title = m.title.clone().unwrap_or_else(|| m.name.clone());
-    let heading = |t: &str| if m.unit.is_empty() { t.to_owned() } else { format!("{t} ({})", m.unit) };
     let one = |name: String, title: String, group: Option<String>, over| PlannedMetric {
         name,
-        heading: heading(&title),
+        heading: format::heading(&title, &m.unit),
         title,
         unit: m.unit.clone(),
         expr: expr.clone(),
@@ -136,5 +144,5 @@ fn expand(m: &Metric, expr: &Expr, base: &[Option<usize>], groups: &[String]) ->
     let of = |g: &String| {
         one(format!("{}.{g}", m.name), format!("{title}, {g}"), Some(g.clone()), Some(Aggregation::Mean))
     };
-    groups.iter().map(of).collect()
+    groups.iter().filter(|g| m.group.as_ref().is_none_or(|only| only == *g)).map(of).collect()
 }

@@ -15,7 +15,7 @@ pub struct Observed {
     pub flows: Flows,
     /// `link.<name>.*`: link → quantity (such as `forward.dropped_error`) → value.
     pub links: BTreeMap<String, BTreeMap<String, Number>>,
-    /// `series.*`: sampled curves, in the order of flows.
+    /// `series.*`: sampled curves of flows, then of links; by series, then in the order of the flows or links.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<Sampled>,
 }
@@ -30,15 +30,15 @@ pub struct Flows {
     pub columns: BTreeMap<String, Vec<Number>>,
 }
 
-/// A sampled curve of a flow.
+/// A sampled curve of a flow, or of one direction of a link.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sampled {
     /// Name, such as `cwnd`.
     pub name: String,
-    /// Group of the flow.
+    /// Group of the flow, or link and direction, such as `sat.forward`.
     pub group: String,
-    /// Index of the flow among all flows.
+    /// Index of the flow among all flows, or of the direction among those of all links.
     pub flow: u32,
     /// Times, s; ascending.
     pub time: Vec<Number>,
@@ -97,7 +97,7 @@ impl Sampled {
         found.map_or(f64::NAN, |i| self.time[i].0)
     }
 
-    /// Values of the samples in [from, to].
+    /// Times and values of the samples in [from, to].
     pub fn within(&self, from: f64, to: f64) -> impl Iterator<Item = (f64, f64)> + '_ {
         let points = self.time.iter().zip(&self.value).map(|(t, v)| (t.0, v.0));
         points.filter(move |(t, _)| *t >= from && *t <= to)

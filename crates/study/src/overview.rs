@@ -1,7 +1,7 @@
 //! An overview over several studies: the same few configurations side by side, metric by metric, with the intervals of the
 //! means and of the paired differences.
 //!
-//! The studies hold the lines, the paper the sections; a line belongs to the section that its id names.
+//! The studies contain the lines, `paper.toml` the sections; a line belongs to the section that its id names.
 
 use crate::error::StudyError;
 use crate::metric::PlannedMetric;
@@ -42,7 +42,7 @@ pub struct Place {
 /// Where the values of a line are.
 struct Layout {
     metric: usize,
-    /// The values of axes that each side sets.
+    /// For each side the value of each axis that it sets.
     sides: Vec<Vec<Option<usize>>>,
     /// Indices of the axes in `for_each`: each combination of their values is a place.
     for_each: Vec<usize>,
@@ -102,14 +102,14 @@ fn layout(file: &StudyFile, metrics: &[PlannedMetric], i: usize) -> Result<Layou
     for (a, pin) in pins(file, &line.at, &key("at"))?.into_iter().enumerate() {
         let all = pin.unwrap_or_else(|| (0..file.study.axis[a].values.len()).collect());
         let set = sides.iter().filter(|s| s[a].is_some()).count();
-        let wrong = if set > 0 && (set < sides.len() || for_each.contains(&a)) {
+        let problem = if set > 0 && (set < sides.len() || for_each.contains(&a)) {
             Some(("sides", "is set by some sides only, or listed in `for_each` too"))
         } else if all.len() != 1 && set == 0 && !for_each.contains(&a) {
             Some(("at", "has several values: name one, or list it in `for_each`"))
         } else {
             None
         };
-        if let Some((k, why)) = wrong {
+        if let Some((k, why)) = problem {
             return Err(file.refuse(&key(k), format!("axis `{}` {why}", axes[a]), &[]));
         }
         shown.push(all);

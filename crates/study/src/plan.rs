@@ -54,17 +54,15 @@ pub fn plan_profile<R: CellRunner>(
         lacks: Vec::new(),
         metrics: Vec::new(),
         claims: Vec::new(),
-        words: resolved.words,
-        base_text: resolved.text,
+        words: resolved.words.clone(),
+        base_text: resolved.text.clone(),
         file,
     };
     fill_grid(runner, &mut plan, &base)?;
-    let series = resolved.series.clone();
-    let names = names(&plan.file, runner.vocabulary(), resolved.links, resolved.groups, resolved.series);
-    plan.metrics = metrics(&plan.file, names)?;
+    plan.metrics = metrics(&plan.file, names(&plan.file, runner.vocabulary(), &resolved))?;
     check_transports(&plan)?;
-    plan.claims = claim::plan(&plan.file, &plan.metrics, &series)?;
-    crate::figure::check(&plan.file, &plan.metrics, &series)?;
+    plan.claims = claim::plan(&plan.file, &plan.metrics, &resolved)?;
+    crate::figure::check(&plan.file, &plan.metrics, &resolved)?;
     crate::tabulate::check(&plan.file, &plan.metrics)?;
     crate::overview::check(&plan.file, &plan.metrics)?;
     Ok(plan)
@@ -83,9 +81,9 @@ fn check_transports(plan: &Plan) -> Result<(), StudyError> {
             let Name::Flow { group, quantity } = name else { return };
             let group = group.as_ref().or(planned.group.as_ref());
             let flows = plan.scenarios.iter().flat_map(|p| &p.scenario.flows);
-            let mut why = flows.filter(|f| group.is_none_or(|g| f.name == *g)).map(|f| lacking(quantity, f));
-            let first = why.next().flatten();
-            if let (Some(because), true) = (first, why.all(|w| w.is_some())) {
+            let mut reasons = flows.filter(|f| group.is_none_or(|g| f.name == *g)).map(|f| lacking(quantity, f));
+            let first = reasons.next().flatten();
+            if let (Some(because), true) = (first, reasons.all(|r| r.is_some())) {
                 wrong.get_or_insert((quantity.clone(), because));
             }
         });
@@ -150,8 +148,8 @@ pub(crate) fn check_values(
 /// Default limit of the number of cells.
 const MAX_CELLS: u64 = 200_000;
 
-/// Counts the cells before the first is resolved: axes multiply, and a typing error can make a study that runs for
-/// years.
+/// Refuses a study of too many cells before the first is resolved: the numbers of values of the axes multiply, and a typing
+/// error can make a study that runs for years.
 fn check_size(file: &StudyFile) -> Result<(), StudyError> {
     let axes = &file.study.axis;
     let product =
@@ -200,6 +198,10 @@ fn check_names(file: &StudyFile) -> Result<(), StudyError> {
             return Err(file.refuse(&format!("{what}[{i}]"), format!("`{}` appears twice", names[i]), &[]));
         }
     }
+    if let Some(i) = s.reading.iter().position(|r| r.label == s.as_read) {
+        let message = format!("`{}` is the name of the default reading", s.as_read);
+        return Err(file.refuse(&format!("reading[{i}].label"), message, &["another name", "as_read = \"…\""]));
+    }
     let ids: Vec<&str> = s.claim.iter().map(|c| c.id.as_str()).collect();
     for (i, r) in s.reading.iter().enumerate() {
         if let Some(unknown) = r.claims.iter().find(|c| !ids.contains(&c.as_str())) {
@@ -233,7 +235,8 @@ pub(crate) fn base_settings(file: &StudyFile) -> Vec<Setting> {
     on_demand(file).into_iter().chain(settings_of(&file.study.set, "set")).collect()
 }
 
-/// Turns on what the metrics of a study need and a run measures only on demand. Settings of the study come after it.
+/// Turns on the measurements that the metrics of a study need and that a run makes only on demand. Settings of the study come
+/// later, and may turn them off.
 fn on_demand(file: &StudyFile) -> Option<Setting> {
     let is_needed = |name: &Name| matches!(name, Name::Flow { quantity, .. } if is_on_demand(quantity));
     let metric = file.study.metric.iter().position(|m| names_in(&m.from).iter().any(is_needed))?;
@@ -249,12 +252,12 @@ fn blame(file: &StudyFile, settings: &[Setting], problem: &Problem) -> StudyErro
     let accepted: Vec<&str> = problem.accepted.iter().map(String::as_str).collect();
     let about = problem.path.as_deref().unwrap_or("");
     let related = |a: &str, b: &str| !a.is_empty() && (a == b || a.starts_with(&format!("{b}.")));
-    let guilty = settings.iter().rev().find(|s| related(about, &s.path) || related(&s.path, about));
+    let cause = settings.iter().rev().find(|s| related(about, &s.path) || related(&s.path, about));
     let message = match &problem.path {
         Some(path) if !problem.message.contains(path.as_str()) => format!("{path}: {}", problem.message),
         _ => problem.message.clone(),
     };
-    let key = guilty.map_or_else(|| "scenario".to_owned(), |s| s.origin.clone());
+    let key = cause.map_or_else(|| "scenario".to_owned(), |s| s.origin.clone());
     file.refuse(&key, message, &accepted)
 }
 
@@ -268,14 +271,13 @@ fn fill_grid<R: CellRunner>(runner: &R, plan: &mut Plan, base: &[Setting]) -> Re
             None => vec![None; space.lengths.len()],
             Some(r) => pins(&plan.file, &plan.file.study.reading[r].only, &format!("reading[{r}].only"))?,
         };
-        let lacking = reading.checked_sub(1).is_some_and(|r| plan.file.study.reading[r].rest == Rest::NotRun);
-        let outside = |flat| lacking && !profile::within(&space.unflatten(flat), &only);
+        let is_partial = reading.checked_sub(1).is_some_and(|r| plan.file.study.reading[r].rest == Rest::NotRun);
+        let outside = |flat| is_partial && !profile::within(&space.unflatten(flat), &only);
         plan.lacks.push((0..space.len()).map(outside).collect());
         let mut row = Vec::with_capacity(space.len());
         for flat in 0..space.len() {
             let index = space.unflatten(flat);
-            let meant = profile::within(&index, &only);
-            if reading > 0 && !meant {
+            if reading > 0 && !profile::within(&index, &only) {
                 row.push(plan.grid[0][flat]);
                 continue;
             }

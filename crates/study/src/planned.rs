@@ -53,7 +53,7 @@ pub struct Prepared {
     pub label: String,
     /// Constants of its axis values.
     pub constants: BTreeMap<String, f64>,
-    /// Index of the run: scenarios that differ only in constants share it. `None`: not in the profile.
+    /// Index of the run, which scenarios that differ only in constants share. `None`: not in the profile.
     pub run: Option<usize>,
 }
 
@@ -116,14 +116,14 @@ impl Plan {
         self.metrics.iter().position(|m| m.name == name)
     }
 
-    /// Label of a combination, without axes that have one value.
+    /// Label of a combination, without the axes that have a single value.
     #[must_use]
     pub fn label(&self, combination: usize) -> String {
         combination_label(&self.file, &Space::of(&self.file).unflatten(combination))
     }
 }
 
-/// Label of a combination, without axes that have one value.
+/// Label of a combination, without the axes that have a single value.
 pub(crate) fn combination_label(file: &StudyFile, index: &[usize]) -> String {
     let several = file.study.axis.iter().zip(index).filter(|(a, _)| a.values.len() > 1);
     let parts: Vec<_> = several.map(|(a, i)| format!("{} = {}", a.name, a.label(*i))).collect();

@@ -9,7 +9,8 @@ use crate::model::{OpenStatement, Statement};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What the results say about a requirement.
+/// What the results say about a requirement, in ascending order of precedence: of the judgements on its claims the last one
+/// here is that on the requirement.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judgement {

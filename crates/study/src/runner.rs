@@ -4,6 +4,9 @@ use crate::model::Raw;
 use crate::observed::Observed;
 use serde::{Deserialize, Serialize};
 use skyhaul_scenario::Resolved;
+use skyhaul_scenario::resolved::Series;
+use skyhaul_sim::quantity::{Subject, sampled};
+use skyhaul_sim::result::direction;
 use std::path::Path;
 
 /// A change to the base scenario and where in the study it comes from.
@@ -44,6 +47,24 @@ pub struct Resolution {
     pub groups: Vec<String>,
     /// Series that it records.
     pub series: Vec<String>,
+}
+
+impl Resolution {
+    /// Why no curve of `series` is recorded, or none of `group`, with the names that there are; `None` if there is one.
+    pub(crate) fn without_curve(&self, series: &str, group: Option<&str>) -> Option<(String, Vec<String>)> {
+        if !self.series.iter().any(|s| s == series) {
+            return Some((format!("series `{series}` is not recorded"), self.series.clone()));
+        }
+        let of_links = Series::ALL.iter().any(|s| s.name() == series && sampled(*s).of == Subject::Link);
+        let known = if of_links {
+            let both = |link: &String| [true, false].map(|forward| format!("{link}.{}", direction(forward)));
+            self.links.iter().flat_map(both).collect()
+        } else {
+            self.groups.clone()
+        };
+        let group = group.filter(|group| !known.iter().any(|k| k == group))?;
+        Some((format!("series `{series}` has no group `{group}`"), known))
+    }
 }
 
 /// Names of quantities that every run yields.

@@ -28,7 +28,7 @@ impl Estimate {
     pub fn high(&self) -> f64 {
         self.mean + self.half
     }
-    /// True if it is not NaN.
+    /// True if there is a mean, which is finite.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.n > 0 && self.mean.is_finite()
@@ -90,9 +90,12 @@ fn half_width(values: &[f64]) -> f64 {
     t_quantile_975(n - 1) * deviation(values) / math::sqrt(n as f64)
 }
 
-/// The q-quantile (0 … 1) with linear interpolation; NaN of nothing.
+/// The q-quantile (0 … 1) with linear interpolation; NaN of nothing, and if a value or `q` is NaN.
 #[must_use]
 pub fn quantile(values: &[f64], q: f64) -> f64 {
+    if values.iter().any(|x| x.is_nan()) {
+        return f64::NAN;
+    }
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
@@ -102,17 +105,23 @@ pub fn quantile(values: &[f64], q: f64) -> f64 {
     sorted[below] + (at - below as f64) * (sorted[above] - sorted[below])
 }
 
+/// Factor on an estimated number of seeds, because the spread is an estimate too.
+const MARGIN: f64 = 1.05;
+
+/// Largest number of seeds that a report recommends.
+const MOST_SEEDS: f64 = 10_000.0;
+
 /// The number of seeds needed to decide, if the interval shrinks with their square root: `distance` is the distance
-/// of the estimate from the limit. `None` if it is too close (more than 10 000).
+/// of the estimate from the limit. `None` if more than 10 000 would be needed.
 #[must_use]
 pub fn seeds_needed(e: &Estimate, distance: f64) -> Option<u64> {
     if e.n < 2 {
         return Some(2);
     }
     let factor = e.half / distance.abs();
-    let n = math::ceil(e.n as f64 * factor * factor * 1.05);
-    // Never fewer than one more: it was not decided with these.
-    (n.is_finite() && n <= 10_000.0).then(|| (n as u64).max(e.n as u64 + 1))
+    let n = math::ceil(e.n as f64 * factor * factor * MARGIN);
+    // At least one more: these seeds did not decide.
+    (n.is_finite() && n <= MOST_SEEDS).then(|| (n as u64).max(e.n as u64 + 1))
 }
 
 #[cfg(test)]
@@ -169,7 +178,7 @@ mod tests {
         assert_eq!(jain(&[0.0, 0.0]), 1.0);
         assert_eq!(quantile(&[4.0, 1.0, 3.0, 2.0], 0.5), 2.5);
         assert_eq!(quantile(&[1.0], 0.95), 1.0);
-        assert!(quantile(&[], 0.5).is_nan());
+        assert!(quantile(&[], 0.5).is_nan() && quantile(&[1.0, f64::NAN, 2.0], 0.5).is_nan());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::error::StudyError;
 use crate::files::{NOT_A_NAME, is_plain_name};
 use crate::format;
 use crate::metric::PlannedMetric;
-use crate::model::StudyFile;
+use crate::model::{StudyFile, headings};
 use crate::results::Results;
 use crate::space::{Space, pins};
 use crate::stats::{self, Estimate};
@@ -21,7 +21,9 @@ pub struct Tabulated {
     pub caption: Option<String>,
     /// Headings of the axes whose values are the rows.
     pub axes: Vec<String>,
-    /// Headings of the other columns.
+    /// Name of the axis whose values are columns, if there is one: the headings of these columns begin with it.
+    pub across: Option<String>,
+    /// Headings of the columns with numbers.
     pub columns: Vec<String>,
     /// Labels of the axis values of each row, and its numbers.
     pub rows: Vec<(Vec<String>, Vec<Estimate>)>,
@@ -48,6 +50,13 @@ fn layout(file: &StudyFile, metrics: &[PlannedMetric], i: usize) -> Result<Layou
     };
     let rows = table.rows.0.iter().map(|name| axis("rows", name)).collect::<Result<Vec<_>, _>>()?;
     let columns = table.columns.as_ref().map(|name| axis("columns", name)).transpose()?;
+    if let Some(i) = (0..rows.len()).find(|i| rows[..*i].contains(&rows[*i])) {
+        return Err(file.refuse(&key("rows"), format!("`{}` appears twice", axes[rows[i]]), &[]));
+    }
+    if let Some(c) = columns.filter(|c| rows.contains(c)) {
+        let message = format!("axis `{}` is among the `rows` too", axes[c]);
+        return Err(file.refuse(&key("columns"), message, &["another axis"]));
+    }
     let known: Vec<&str> = metrics.iter().map(|m| m.name.as_str()).collect();
     let find = |name: &String| {
         let at = known.iter().position(|m| m == name);
@@ -62,7 +71,7 @@ fn layout(file: &StudyFile, metrics: &[PlannedMetric], i: usize) -> Result<Layou
     for (a, pin) in pins(file, &table.at, &key("at"))?.into_iter().enumerate() {
         let values = pin.unwrap_or_else(|| (0..file.study.axis[a].values.len()).collect());
         if values.len() != 1 && !rows.contains(&a) && columns != Some(a) {
-            let message = format!("axis `{}` has several values: which one?", axes[a]);
+            let message = format!("axis `{}` has several values: which one is shown?", axes[a]);
             return Err(file.refuse(&key("at"), message, &["one value", "make it `rows` or `columns`"]));
         }
         shown.push(values);
@@ -96,6 +105,7 @@ fn one(results: &Results<'_>, i: usize) -> Result<Tabulated, StudyError> {
     let table = &file.study.table[i];
     let l = layout(file, &plan.metrics, i)?;
     let axis = |a: usize| &file.study.axis[a];
+    let headings = headings(&file.study.axis);
     let space = Space::of(file);
     let mut index: Vec<usize> = l.shown.iter().map(|v| v[0]).collect();
     let across: Vec<Option<usize>> = match l.columns {
@@ -136,7 +146,8 @@ fn one(results: &Results<'_>, i: usize) -> Result<Tabulated, StudyError> {
         name: table.file.clone(),
         title: table.title.clone().unwrap_or_else(|| table.file.clone()),
         caption: table.caption.clone(),
-        axes: l.rows.iter().map(|a| axis(*a).heading()).collect(),
+        axes: l.rows.iter().map(|a| headings[*a].clone()).collect(),
+        across: table.columns.clone(),
         columns,
         rows,
         shown,

@@ -14,11 +14,11 @@ pub struct CellTracker {
     observed: Vec<Option<Observed>>,
     failed: BTreeMap<usize, Failure>,
     cached: usize,
-    /// Jobs handed out but not returned, by cell number.
+    /// Jobs without an answer, by cell number.
     out: BTreeMap<usize, Job>,
 }
 
-/// The effect of an answer.
+/// What an answer changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// Whether the study now has all its cells.
@@ -74,7 +74,7 @@ impl CellTracker {
     /// If the answer is damaged or was not requested, or the cache cannot be written.
     pub fn answer(&mut self, job: &Job, text: &str, cache: Option<&Cache>) -> Result<Arrival, StudyError> {
         if self.out.get(&job.number) != Some(job) {
-            return Err(StudyError::Unasked { label: job.label.clone() });
+            return Err(StudyError::NotRequested { label: job.label.clone() });
         }
         let wrong = |source| StudyError::Answer { label: job.label.clone(), source };
         let mut failure = None;

@@ -28,7 +28,7 @@ pub fn evaluate(results: &Results<'_>) -> Vec<ClaimResult> {
                 let (reading, verdict) = (readings[r].clone(), Verdict::NotInProfile);
                 return Outcome { reading, verdict, ours: String::new(), cases: Vec::new() };
             }
-            // A case that would mix cells of this reading with those of the default one is left out, and named.
+            // A case that needs cells that this reading does not run is left out, and named: it would mix cells of two readings.
             let needs = |c: &Case| c.test.needs(&results.plan.file, &results.plan.metrics);
             let lacking = |c: &Case| needs(c).into_iter().find(|at| results.lacks(r, *at));
             let (mut own, mut without) = (Vec::new(), Vec::new());
@@ -77,11 +77,11 @@ fn metric(results: &Results<'_>, planned: &super::PlannedClaim) -> Option<String
     points.iter().all(|p| p.metric == first).then(|| results.plan.metrics[first].title.clone())
 }
 
-/// Summary of the cases in one line; `tested`: those of a control under test.
+/// Summary of the cases in one line; `tested`: the study has a control under test.
 fn summary(cases: &[CaseOutcome], tested: bool) -> String {
     let line = |c: &CaseOutcome| match (tested, c.case.is_empty()) {
-        (true, true) => format!("{}: {}", c.ours, c.verdict.passed()),
-        (true, false) => format!("{}: {}: {}", c.case, c.ours, c.verdict.passed()),
+        (true, true) => format!("{}: {}", c.ours, c.verdict.word_for_control()),
+        (true, false) => format!("{}: {}: {}", c.case, c.ours, c.verdict.word_for_control()),
         (false, _) => format!("{}: {} ({})", c.case, c.ours, c.verdict.word()),
     };
     if let ([one], false) = (cases, tested) {
@@ -93,14 +93,14 @@ fn summary(cases: &[CaseOutcome], tested: bool) -> String {
 pub(super) struct CaseEvaluator<'a> {
     pub(super) results: &'a Results<'a>,
     reading: usize,
-    /// Whether randomness is involved: then a single seed decides nothing.
+    /// Whether the claim involves randomness: then a single seed decides nothing.
     chance: bool,
     /// The axes of the claim's `for_each`, which the label of a case names.
     pub(super) varied: &'a [String],
 }
 
 impl CaseEvaluator<'_> {
-    /// The estimate; without randomness that of a single seed is certain.
+    /// The estimate. Without randomness, the value of a single seed is certain.
     fn certain(&self, e: Estimate) -> Estimate {
         if e.n == 1 && !self.chance { Estimate { half: 0.0, ..e } } else { e }
     }
@@ -256,7 +256,7 @@ impl CaseEvaluator<'_> {
         let verdict = if strict {
             combine(&steps, None)
         } else {
-            // A step without any change is no step back.
+            // Without any change, a step does not go back.
             let back = |w: &[Point]| {
                 let d = stats::paired_difference(self.values(w[1]), self.values(w[0]), 1.0, 0.0);
                 let d = self.certain(d);

@@ -1,7 +1,7 @@
 //! Claims and their verdicts.
 //!
 //! A claim *holds* if the 95 % interval of its quantity lies within the claimed range, *differs* if it lies outside,
-//! and is *undecided* if it overlaps the limit: more seeds would decide. Overlap proves nothing either way.
+//! and is *undecided* if it overlaps the limit: more seeds would decide.
 
 mod evaluate;
 mod named;
@@ -49,9 +49,9 @@ impl Verdict {
         }
     }
 
-    /// The same for a control under test, which fails where its results contradict the claim.
+    /// One or two words on a control under test, which fails where its results contradict the claim.
     #[must_use]
-    pub const fn passed(&self) -> &'static str {
+    pub const fn word_for_control(&self) -> &'static str {
         match self {
             Self::Differs => "fails",
             other => other.word(),
@@ -81,7 +81,7 @@ pub struct ClaimResult {
     pub says: String,
     /// Kind of statement.
     pub kind: ClaimKind,
-    /// What the totals count it as.
+    /// How the totals count it.
     pub standing: Standing,
     /// The claim that it repeats, as `paper/study/id`.
     pub repeats: Option<String>,
@@ -173,7 +173,7 @@ pub fn decide(e: &Estimate, low: Option<f64>, high: Option<f64>, strict: bool) -
     }
     let (low, high) = (low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY));
     let inside = |x: f64| if strict { x > low && x < high } else { x >= low && x <= high };
-    // An interval that ends on a strict bound from outside is outside.
+    // An interval outside that ends on a strict bound is outside.
     let outside = if strict { e.high() <= low || e.low() >= high } else { e.high() < low || e.low() > high };
     if inside(e.low()) && inside(e.high()) {
         Verdict::Holds
@@ -192,6 +192,7 @@ pub fn combine<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>, share: Optio
     let count = |f: fn(&Verdict) -> bool| all.iter().filter(|v| f(v)).count();
     let holds = count(|v| matches!(v, Verdict::Holds));
     let differs = count(|v| matches!(v, Verdict::Differs));
+    // In floating point 0.07 × 100 is more than 7: without the subtraction the eighth case would have to hold too.
     let needed = share.map_or(all.len(), |s| (s * all.len() as f64 - 1e-9).ceil().max(0.0) as usize);
     if holds >= needed {
         return Verdict::Holds;

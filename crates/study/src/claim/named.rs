@@ -7,7 +7,7 @@ use crate::model::{CANDIDATE, called};
 use crate::space::Space;
 use crate::stats::{self, Estimate};
 
-/// Unit of a difference of two values.
+/// Unit of a difference of two values: that of two percentages is in percentage points.
 fn of_difference(unit: &str) -> &str {
     if unit.starts_with('%') { "points" } else { unit }
 }
@@ -31,7 +31,7 @@ impl CaseEvaluator<'_> {
                 let mut text = self.pair(first, last, difference.half);
                 text = format!("{text}: {}", with_unit(format::signed(&difference), unit));
                 let ratio = stats::paired_ratio(b, a);
-                // A limit in per cent is judged by a share.
+                // A required lead in per cent is a share, so the share is shown too.
                 if *by != 0.0 && ratio.is_valid() {
                     let gain = format::percent(&Estimate { mean: ratio.mean - 1.0, ..ratio });
                     text = format!("{text} ({gain})");
@@ -57,7 +57,7 @@ impl CaseEvaluator<'_> {
 
     /// Both values with their names.
     fn pair(&self, first: Point, last: Point, half: f64) -> String {
-        let value = |p: Point| with_unit(format::like(self.estimate(p).mean, half), self.unit(p));
+        let value = |p: Point| with_unit(format::rounded(self.estimate(p).mean, half), self.unit(p));
         let [a, b] = self.names(first, last);
         format!("{a} {}, {b} {}", value(first), value(last))
     }
@@ -69,7 +69,7 @@ impl CaseEvaluator<'_> {
         file.study.axis.iter().zip(index).map(|(a, i)| (a.name.as_str(), a.label(i))).collect()
     }
 
-    /// The point with the candidate last, if only one of them has it.
+    /// The two points, with that of the candidate last if only one of them has it.
     fn in_order(&self, left: Point, right: Point) -> (Point, Point) {
         let (l, r) = (self.labels(left), self.labels(right));
         let tests = |own: &[(&str, String)], other: &[(&str, String)]| {
@@ -78,14 +78,15 @@ impl CaseEvaluator<'_> {
         if tests(&l, &r) && !tests(&r, &l) { (right, left) } else { (left, right) }
     }
 
-    /// Two points by the axes in which they differ.
+    /// The names of two points: the labels of the axes in which they differ.
     fn names(&self, first: Point, last: Point) -> [String; 2] {
         let (f, l) = (self.labels(first), self.labels(last));
         let differs: Vec<bool> = f.iter().zip(&l).map(|(a, b)| a != b).collect();
         [f, l].map(|all| self.joined(all.into_iter().zip(&differs).filter(|(_, d)| **d).map(|(a, _)| a)))
     }
 
-    /// A single point: by the candidate if it is there, otherwise by the axes that the case does not name.
+    /// The name of a single point: the candidate if the point has it, otherwise the labels of the axes that the label of the
+    /// case does not name.
     fn name(&self, p: Point) -> Option<String> {
         let all = self.labels(p);
         let tested = all.iter().any(|(_, label)| label == CANDIDATE);
@@ -99,7 +100,7 @@ impl CaseEvaluator<'_> {
         Some(self.joined(kept)).filter(|n| !n.is_empty())
     }
 
-    /// Labels as a name: one that all axes share once, and others with their axes.
+    /// Labels as a name: the label alone if all axes have the same, otherwise each label with its axis.
     fn joined<'b>(&self, labels: impl Iterator<Item = (&'b str, String)>) -> String {
         let candidate = self.results.plan.file.candidate.as_deref();
         let named = |(axis, label): (&'b str, String)| (axis, called(&label, candidate).to_owned());

@@ -4,6 +4,7 @@ use crate::error::StudyError;
 use crate::metric::PlannedMetric;
 use crate::model::{Check, Claim, Curve, Direction, Selector, Side, StudyFile};
 use crate::profile;
+use crate::runner::Resolution;
 use crate::space::{Space, pins};
 use std::collections::BTreeSet;
 
@@ -141,10 +142,10 @@ impl Test {
 pub fn plan(
     file: &StudyFile,
     metrics: &[PlannedMetric],
-    series: &[String],
+    base: &Resolution,
 ) -> Result<Vec<PlannedClaim>, StudyError> {
     let one = |(index, claim): (usize, &Claim)| {
-        Planner { file, metrics, series, space: Space::of(file), index, claim }.claim()
+        Planner { file, metrics, base, space: Space::of(file), index, claim }.claim()
     };
     file.study.claim.iter().enumerate().map(one).collect()
 }
@@ -152,7 +153,8 @@ pub fn plan(
 struct Planner<'a> {
     file: &'a StudyFile,
     metrics: &'a [PlannedMetric],
-    series: &'a [String],
+    /// The base scenario, with the series that it records.
+    base: &'a Resolution,
     space: Space,
     index: usize,
     claim: &'a Claim,
@@ -277,16 +279,23 @@ impl Planner<'_> {
                         &["terms = [{ weight = …, at = { … } }]", "min", "max"],
                     ));
                 }
+                if terms.iter().any(|(w, _)| !w.is_finite()) || [min, max].iter().any(|b| b.is_some_and(f64::is_nan)) {
+                    let message = "weights and bounds are numbers".to_owned();
+                    return Err(self.refuse("check", message, &["weight = 1", "min = 0"]));
+                }
                 if let (Some(min), Some(max)) = (min, max) {
                     limits(&[*min, *max], &["min = low, max = high"])?;
                 }
                 Test::Contrast { terms, min: *min, max: *max }
             }
             Check::Curve(curve) => {
-                if !self.series.contains(&curve.series) {
-                    let known: Vec<&str> = self.series.iter().map(String::as_str).collect();
-                    let message = format!("series `{}` is not recorded", curve.series);
-                    return Err(self.refuse("check", message, &known));
+                if let Some((why, known)) = self.base.without_curve(&curve.series, curve.group.as_deref()) {
+                    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                    return Err(self.refuse("check", why, &known));
+                }
+                if !(curve.tolerance.is_finite() && curve.tolerance >= 0.0) {
+                    let message = "`tolerance` is a finite number, and not negative".to_owned();
+                    return Err(self.refuse("check", message, &["tolerance = 0.1"]));
                 }
                 Test::Curves {
                     curve: curve.clone(),

@@ -108,6 +108,12 @@ fn the_least_or_greatest_of_a_number_and_none_is_none() {
     }
 }
 
+#[test]
+fn a_percentile_of_flows_of_which_one_has_no_value_is_none() {
+    assert!(value("percentile(0 / (flow.unique_segments - 300), 50)")[0].is_nan());
+    assert!(value("percentile(flow.unique_segments, 0 / 0)")[0].is_nan());
+}
+
 fn stats_of(values: &[f64]) -> f64 {
     crate::stats::deviation(values) / crate::stats::mean(values)
 }

@@ -16,6 +16,7 @@ use crate::metric::PlannedMetric;
 use crate::model::{Band, Figure, Scale, StudyFile, TimeFigure};
 use crate::observed::Sampled;
 use crate::results::Results;
+use crate::runner::Resolution;
 use crate::space::{Space, pins};
 use crate::stats;
 pub use overlay::overlay;
@@ -114,7 +115,7 @@ struct Extent {
 ///
 /// # Errors
 /// If a figure names something that does not exist or leaves an axis open.
-pub fn check(file: &StudyFile, metrics: &[PlannedMetric], series: &[String]) -> Result<(), StudyError> {
+pub fn check(file: &StudyFile, metrics: &[PlannedMetric], base: &Resolution) -> Result<(), StudyError> {
     for (i, figure) in file.study.figure.iter().enumerate() {
         let key = |k: &str| format!("figure[{i}].{k}");
         let names: Vec<&str> = metrics.iter().map(|m| m.name.as_str()).collect();
@@ -186,14 +187,13 @@ pub fn check(file: &StudyFile, metrics: &[PlannedMetric], series: &[String]) -> 
                 return Err(file.refuse(&key("file"), message, &forms));
             }
         }
-        for (part, name) in figure.time.iter().flat_map(|t| {
-            [("time", Some(&t.series)), ("time.mark", t.mark.as_ref())]
-                .into_iter()
-                .filter_map(|(part, name)| Some((part, name?)))
-        }) {
-            if !series.contains(name) {
-                let known: Vec<&str> = series.iter().map(String::as_str).collect();
-                return Err(file.refuse(&key(part), format!("series `{name}` is not recorded"), &known));
+        if let Some(time) = &figure.time {
+            for (k, series) in [("time", Some(&time.series)), ("time.mark", time.mark.as_ref())] {
+                let why = series.and_then(|series| base.without_curve(series, time.group.as_deref()));
+                if let Some((why, known)) = why {
+                    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                    return Err(file.refuse(&key(k), why, &known));
+                }
             }
         }
         let origin = figure.time.as_ref().and_then(|t| t.origin.as_deref());
@@ -330,6 +330,9 @@ impl Draw<'_> {
         let scale = if numeric || x_metric.is_some() { self.figure.x_scale } else { Scale::Category };
         let metrics: Vec<usize> = self.figure.y.0.iter().filter_map(|y| plan.metric(y)).collect();
         let (space, names) = (Space::of(&plan.file), plan.readings());
+        // Metrics may have one title in different units.
+        let title_of = |m: usize| &plan.metrics[m].title;
+        let has_twin = |m: usize| metrics.iter().any(|n| *n != m && title_of(*n) == title_of(m));
         let mut rows = Vec::new();
         for (reading, c) in self.combinations() {
             for &m in &metrics {
@@ -339,7 +342,7 @@ impl Draw<'_> {
                     continue;
                 }
                 let (low, high) = self.interval(values, &e);
-                let title = &plan.metrics[m].title;
+                let title = if has_twin(m) { &plan.metrics[m].heading } else { title_of(m) };
                 let series = match (self.series_label(&c), metrics.len()) {
                     (s, 1) if !s.is_empty() => s,
                     (s, _) if s.is_empty() => title.clone(),
@@ -434,6 +437,10 @@ impl Draw<'_> {
             let Some(observed) = self.results.observed(reading, space.flatten(&c), 0) else { continue };
             let metric = time.origin.as_ref().and_then(|o| plan.metric(o));
             let origin = metric.map_or(0.0, |m| self.results.metric(reading, space.flatten(&c), m)[0]);
+            if !origin.is_finite() {
+                // Nothing has a place along x: the origin, such as the time of a loss, never came.
+                continue;
+            }
             if let Some(mark) = &time.mark {
                 let several = several_groups(observed.curves(mark, time.group.as_deref()));
                 for curve in observed.curves(mark, time.group.as_deref()) {
@@ -497,10 +504,7 @@ impl Draw<'_> {
         let title = f.title.clone().unwrap_or_else(|| study.title.clone());
         let x_title = f.x_title.clone().unwrap_or(x_title);
         let y_title = f.y_title.clone().unwrap_or(y_title);
-        let legend = self.extent.series.map(|s| {
-            let axis = &study.axis[s];
-            axis.title.clone().unwrap_or_else(|| axis.name.clone())
-        });
+        let legend = self.extent.series.map(|s| study.axis[s].title_or_name());
         let points = f.x_metric.is_some().then_some(self.extent.x).flatten().map(|x| study.axis[x].heading());
         let domain = self.domain(&rows);
         let readings = self.results.plan.readings();
@@ -509,7 +513,7 @@ impl Draw<'_> {
             title: &title,
             x_title: &x_title,
             y_title: &y_title,
-            legend: legend.as_deref(),
+            legend,
             points: points.as_deref(),
             scale,
             domain: &domain,

@@ -1,6 +1,6 @@
 //! Curves over time from several sources in one figure.
 
-use super::vega::PALETTE;
+use super::vega::{self, PALETTE, SCHEMA};
 use super::{FigureData, Row};
 use serde_json::json;
 
@@ -19,10 +19,10 @@ pub fn overlay(name: &str, title: &str, (x_title, y_title): (&str, &str), rows: 
     let colours: Vec<&str> = PALETTE.iter().copied().cycle().take(series.len()).collect();
     let dashes: Vec<_> = dashes.iter().cloned().cycle().take(series.len()).collect();
     let spec = json!({
-        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "$schema": SCHEMA,
         "title": { "text": title, "anchor": "start", "fontSize": 14 },
-        "config": super::vega::config(),
-        "width": super::vega::WIDTH,
+        "config": vega::config(),
+        "width": vega::WIDTH,
         "height": 320,
         // The page makes it transparent on a dark screen.
         "background": "white",
@@ -79,6 +79,7 @@ mod tests {
         let scale = &f.spec["encoding"]["color"]["scale"];
         assert_eq!(scale["domain"], json!(["a", "b"]));
         assert_eq!(f.spec["background"], "white");
+        assert_eq!(f.spec["$schema"], SCHEMA);
         assert_eq!(scale["range"].as_array().map(Vec::len), Some(2));
         assert_eq!(f.spec["data"]["values"].as_array().map(Vec::len), Some(3));
     }

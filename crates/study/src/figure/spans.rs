@@ -27,7 +27,7 @@ pub(super) fn rising(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)
         }
         let gain = gain.min(t - t0);
         match spans.last_mut().filter(|(_, end)| *end + ROUNDED >= t0) {
-            // It went on from before, and may have ended since.
+            // The span goes on from the last sample, and may have ended since.
             Some((_, end)) => *end = t0 + gain,
             None => spans.push((t - gain, t)),
         }

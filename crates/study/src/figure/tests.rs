@@ -231,7 +231,7 @@ fn ellipses_are_closed_lines_with_data_of_their_own_and_x_may_run_backwards() {
         assert_eq!(layer["encoding"]["order"]["field"], "corner");
         assert_eq!(layer["encoding"]["x"]["scale"]["reverse"], true);
     }
-    // The points carry no outline, and one size: colour and shape tell them apart.
+    // The points carry no outline, and one size: colour and shape distinguish them.
     assert!(!s["data"].to_string().contains("outline"));
     let point = layers.iter().find(|l| l["mark"]["type"] == "point").expect("points");
     assert!(point["encoding"].get("size").is_none());

@@ -23,6 +23,9 @@ const SHAPES: [&str; 8] = [
     "triangle-right",
 ];
 
+/// The version of Vega-Lite of all specifications: that of the library on the pages of reports.
+pub(super) const SCHEMA: &str = "https://vega.github.io/schema/vega-lite/v6.json";
+
 /// Width of the plot in pixels.
 pub(super) const WIDTH: usize = 560;
 
@@ -87,7 +90,7 @@ impl Spec<'_> {
             layers.iter_mut().for_each(layout::turn);
         }
         json!({
-            "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+            "$schema": SCHEMA,
             "title": { "text": self.title, "anchor": "start", "fontSize": 14 },
             "width": if beside { WIDTH * 3 / 4 } else { WIDTH },
             "height": if beside { json!({ "step": layout::STEP }) } else { json!(HEIGHT) },
@@ -118,7 +121,7 @@ impl Spec<'_> {
             }
             if let (Some(zero), Some(0.0)) = (zero, r.x) {
                 v["x"] = json!(zero);
-                // Zero is not joined to the rest: nothing is known about what lies between.
+                // Zero is no part of the line: nothing is known about what lies between.
                 v["part"] = json!("zero");
             }
             v
@@ -396,7 +399,7 @@ impl Spec<'_> {
         point.insert("shape".into(), self.shape());
         if self.points.is_some() {
             line.insert("order".into(), json!({ "field": "step", "type": "quantitative" }));
-            // Colour and shape tell the values of an axis apart that is the series too.
+            // Where the axis of the points is that of the series too, colour and shape distinguish its values.
             if self.figure.series.is_none() || self.figure.series != self.figure.x {
                 point.insert("size".into(), self.size());
             }

@@ -41,7 +41,8 @@ pub(super) struct Bench<'a, R> {
     options: &'a RunOptions<'a>,
     spec: &'a Spec,
     base: Vec<Setting>,
-    /// The study. Its scenarios are those of all readings so far; the first stands for combinations that no number needs.
+    /// The study. Its scenarios are those of all readings so far. The first one, which never runs, stands for combinations that
+    /// no number needs.
     plan: Plan,
     /// The scenario for a combination and the values of the options that apply to that combination.
     known: BTreeMap<(usize, Choice), usize>,
@@ -112,7 +113,7 @@ impl<'a, R: CellRunner> Bench<'a, R> {
         }
         let step = self.run(&rows)?;
         if step == Step::Done {
-            // A few at a time, since all their metrics are kept until the numbers are taken out.
+            // A few at a time: `Results` keeps all metrics of the readings that it evaluates.
             rows.chunks(64).for_each(|rows| self.evaluate(rows));
         }
         Ok(step)

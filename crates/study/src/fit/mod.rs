@@ -1,4 +1,4 @@
-//! The search over readings (`skyhaul study fit`): which of the readings that the texts allow has the numbers that
+//! The search over readings (`skyhaul study fit`): which of the readings that the papers allow gives the numbers that
 //! they print?
 //!
 //! ```text
@@ -7,8 +7,8 @@
 //!                   └──▶ finalists, and the named readings ──▶ Bench with fresh seeds ──▶ Fitted
 //! ```
 //! The misfit of a reading is the root of the weighted mean of ln²(ours / printed). The cells are ordinary cells in the
-//! ordinary cache: a search that was stopped continues where it was. A search uses its seeds to choose, so that the
-//! chosen readings look better than they are; what is reported is measured with seeds that the search has not seen.
+//! ordinary cache: a search that was stopped continues where it was. A search chooses by its seeds, so that the chosen
+//! readings look better than they are; what is reported is measured with seeds that the search has not used.
 
 mod bench;
 mod outcome;
@@ -98,8 +98,8 @@ fn unlimited<R: CellRunner>(runner: &R, mut file: StudyFile) -> Result<Plan, Stu
     plan(runner, file)
 }
 
-/// An error if the scenario refuses the first values together, or a value in every company that is tried: alone, with
-/// one other option changed, or in a named reading.
+/// An error if the scenario refuses the first values together, or a value in every reading that is tried with it: with the
+/// first values of the other options, with one of these changed, and in each named reading.
 fn accepts<R: CellRunner>(bench: &mut Bench<'_, R>, spec: &Spec) -> Result<(), StudyError> {
     let first: Choice = vec![0; spec.options.len()];
     bench.scenarios(&first)?;
@@ -117,9 +117,9 @@ fn accepts<R: CellRunner>(bench: &mut Bench<'_, R>, spec: &Spec) -> Result<(), S
             let Err(why) = bench.scenarios(&alone) else { continue };
             let others = spec.options.iter().enumerate().filter(|(p, _)| *p != o);
             let pairs = others.flat_map(|(p, other)| (1..other.axis.values.len()).map(move |j| (p, j)));
-            let mut company: Vec<Choice> = pairs.map(|(p, j)| with(&alone, p, j)).collect();
-            company.extend(spec.known.iter().map(|(_, choice)| with(choice, o, i)));
-            if !company.iter().any(|choice| bench.scenarios(choice).is_ok()) {
+            let mut others_changed: Vec<Choice> = pairs.map(|(p, j)| with(&alone, p, j)).collect();
+            others_changed.extend(spec.known.iter().map(|(_, choice)| with(choice, o, i)));
+            if !others_changed.iter().any(|choice| bench.scenarios(choice).is_ok()) {
                 return Err(never(bench.file(), &format!("fit.option[{o}]"), &option.axis.label(i), why));
             }
         }
@@ -138,16 +138,16 @@ fn never(file: &StudyFile, option: &str, label: &str, why: StudyError) -> StudyE
     }
 }
 
-/// The best readings of each paper and of all papers together, and the named ones; those that do not differ at any
-/// printed number once.
+/// The best readings of each paper and of all papers together, and the named ones. Of readings that do not differ at any
+/// printed number, one is chosen.
 fn finalists<R: CellRunner>(bench: &Bench<'_, R>, spec: &Spec, each: usize) -> Vec<Choice> {
     let mut chosen: Vec<Choice> = spec.known.iter().map(|(_, choice)| choice.clone()).collect();
     chosen.push(vec![0; spec.options.len()]);
     for target in std::iter::once(None).chain((0..spec.papers.len()).map(Some)) {
-        let mut seen = BTreeSet::new();
+        let mut different = BTreeSet::new();
         let best = ranked(bench, target)
             .into_iter()
-            .filter(|(_, choice)| seen.insert(key(bench, spec, target, choice)));
+            .filter(|(_, choice)| different.insert(key(bench, spec, target, choice)));
         chosen.extend(best.take(each).map(|(_, choice)| choice.clone()));
     }
     // A named reading that the search has not reached is measured with fresh seeds only.
@@ -169,8 +169,8 @@ fn ranked<'b, R: CellRunner>(bench: &'b Bench<'_, R>, target: Option<usize>) -> 
     all
 }
 
-/// The metrics of a reading at the numbers of a paper (`None`: of all), in bits: readings with the same do not differ
-/// there.
+/// The metrics of a reading at the printed numbers of a paper (`None`: of all papers), as bits: readings with equal keys do
+/// not differ there.
 fn key<R: CellRunner>(bench: &Bench<'_, R>, spec: &Spec, target: Option<usize>, choice: &Choice) -> Vec<u64> {
     let values = bench.values(choice).unwrap_or_default().iter().zip(&spec.numbers);
     values.filter(|(_, n)| target.is_none_or(|t| t == n.paper)).map(|(v, _)| v.mean.to_bits()).collect()

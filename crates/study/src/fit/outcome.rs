@@ -102,7 +102,7 @@ pub struct TestRow {
     /// Misfit of the reading over the other papers.
     pub others: Option<f64>,
     /// In the search: least and largest misfit, over the other papers, of all readings with the same values on this paper. The
-    /// numbers of a paper cannot choose among these.
+    /// numbers of this paper cannot choose among these readings.
     pub open: Option<(f64, f64)>,
 }
 
@@ -127,7 +127,7 @@ pub struct ValueRow {
     pub least: Vec<f64>,
 }
 
-/// What is known before the search.
+/// The outcome, with what is known before the search filled in.
 pub(super) struct Frame<'a> {
     fit: &'a Fit,
     spec: &'a Spec,
@@ -169,7 +169,7 @@ impl<'a> Frame<'a> {
         Self { fit, spec, done }
     }
 
-    /// Adds what the search found; `fresh` has measured the chosen readings.
+    /// Adds what the search in `bench` found; `fresh` has measured the chosen readings with fresh seeds.
     pub(super) fn fill<R: CellRunner>(
         mut self,
         course: Course,

@@ -6,11 +6,11 @@ use crate::error::StudyError;
 use crate::runner::CellRunner;
 use skyhaul_base::Rng;
 
-/// Most readings that are all tried, whatever the budget: beyond, their number alone takes minutes.
+/// Largest number of readings of which all are tried, whatever the budget: more take minutes even without running a cell.
 const GRID: u64 = 100_000;
-/// Starts in a row without a new cell, after which the search ends.
+/// The search ends after so many starts in a row without a new cell.
 const IDLE: usize = 100;
-/// Draws of a random start that the scenario accepts.
+/// Attempts to draw a random start that the scenario accepts.
 const DRAWS: usize = 1000;
 
 /// How a search went.
@@ -52,7 +52,7 @@ pub(super) fn search<R: CellRunner>(
         let Some(start) = given.pop().or_else(|| drawn(bench, spec, &mut rng)) else { break };
         starts += 1;
         let before = bench.cells();
-        // All papers first: that search is the one that the others only check.
+        // All papers together first: the fit to all papers is the result, and those to single papers test it.
         for target in std::iter::once(None).chain((0..spec.papers.len()).map(Some)) {
             match descend(bench, spec, target, &start)? {
                 Step::Done => {}
@@ -103,14 +103,14 @@ fn descend<R: CellRunner>(
             if step != Step::Done {
                 return Ok(step);
             }
-            // Of equals the present one stays.
+            // Of readings with equal misfits the present one stays.
             for choice in others {
                 if bench.misfit(&choice, &counts) < bench.misfit(&here, &counts) {
                     here = choice;
                 }
             }
         }
-        // Also where nothing can be measured.
+        // Where nothing can be measured, the misfit stays infinite, which is not less.
         if bench.misfit(&here, &counts).partial_cmp(&before) != Some(std::cmp::Ordering::Less) {
             return Ok(Step::Done);
         }

@@ -123,8 +123,8 @@ fn options(file: &StudyFile, fit: &Fit) -> Result<Vec<OptionSpec>, StudyError> {
             let message = format!("`{}` has one value, so it is not free", option.name);
             return Err(file.refuse(&key("values"), message, &["two values or more", "set = { … }"]));
         }
-        let declared = |c: &&String| !file.study.constants.contains_key(*c);
-        if let Some(c) = axis.values.iter().flat_map(|v| v.constants.keys()).find(declared) {
+        let undeclared = |c: &&String| !file.study.constants.contains_key(*c);
+        if let Some(c) = axis.values.iter().flat_map(|v| v.constants.keys()).find(undeclared) {
             let message = format!("the study has no constant `{c}` that this value could replace");
             return Err(file.refuse(&key("values"), message, &[&format!("let = {{ {c} = … }}")]));
         }
@@ -150,7 +150,7 @@ fn paths(option: &FreeOption) -> impl Iterator<Item = &String> {
     option.path.0.iter().chain(option.values.iter().flat_map(|v| v.set.0.keys()))
 }
 
-/// A key that two options set, one of them perhaps with all that is below it.
+/// A key that two options set; it counts too if one of them sets a table with the key of the other in it.
 fn common(a: &FreeOption, b: &FreeOption) -> Option<String> {
     let below =
         |p: &str, q: &str| p.strip_prefix(q).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
@@ -256,7 +256,7 @@ fn known(file: &StudyFile, fit: &Fit, options: &[OptionSpec]) -> Result<Vec<(Str
     Ok(all)
 }
 
-/// The named readings of a choice.
+/// The name of each choice that has one; of several the first.
 pub(super) fn labels_of(known: &[(String, Choice)]) -> BTreeMap<Choice, String> {
     let mut labels = BTreeMap::new();
     for (label, choice) in known {

@@ -1,5 +1,6 @@
 //! What varies.
 
+use crate::format;
 use crate::model::OneOrMany;
 use crate::model::raw::{Raw, label_of};
 use schemars::JsonSchema;
@@ -148,10 +149,29 @@ impl Axis {
         })
     }
 
+    /// Its title, or its name if it has none.
+    #[must_use]
+    pub fn title_or_name(&self) -> &str {
+        self.title.as_ref().unwrap_or(&self.name)
+    }
+
     /// Title with unit.
     #[must_use]
     pub fn heading(&self) -> String {
-        let title = self.title.clone().unwrap_or_else(|| self.name.clone());
-        if self.unit.is_empty() { title } else { format!("{title} ({})", self.unit) }
+        format::heading(self.title_or_name(), &self.unit)
     }
+}
+
+/// The headings of axes. An axis whose heading an earlier axis has already gets its name behind its title.
+#[must_use]
+pub fn headings(axes: &[Axis]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for axis in axes {
+        let mut heading = axis.heading();
+        if all.contains(&heading) {
+            heading = format::heading(&format!("{} [{}]", axis.title_or_name(), axis.name), &axis.unit);
+        }
+        all.push(heading);
+    }
+    all
 }

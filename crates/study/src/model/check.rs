@@ -74,10 +74,10 @@ pub enum Check {
         metric: String,
         /// The axis.
         along: String,
-        /// Which way.
+        /// Rising or falling.
         direction: Direction,
-        /// Every step must be significant; otherwise no step may go significantly the other way, and the whole must
-        /// go significantly this way.
+        /// Every step must be significant. Otherwise no step may be significant in the wrong direction, and the change from
+        /// the first value to the last must be significant in the right one.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         strict: bool,
     },
@@ -89,7 +89,7 @@ pub enum Check {
         along: String,
         /// Labels or values of the axis.
         values: OneOrMany,
-        /// Which way.
+        /// Rising or falling.
         direction: Direction,
     },
     /// The ratio left / right is within limits.

@@ -95,7 +95,7 @@ pub struct TimeFigure {
     /// Only flows of this group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// Thin, translucent lines, so that the lines of many flows can be told apart. Each flow has a line in any case.
+    /// Thin, translucent lines, so that the lines of many flows can be distinguished. Each flow has a line in any case.
     #[serde(default)]
     pub each_flow: bool,
     /// Increase per second of a cumulative series, from sample to sample: one line per flow group, with the sum of

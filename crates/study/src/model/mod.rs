@@ -15,7 +15,7 @@ mod quick;
 mod raw;
 mod table;
 
-pub use axis::{Axis, AxisValue, Settings};
+pub use axis::{Axis, AxisValue, Settings, headings};
 pub use candidate::{CANDIDATE, called};
 pub use check::{Check, Curve, Direction, Relation, Term};
 pub use figure::{Band, Figure, Mark, RefPoint, Rule, RuleAxis, Scale, TimeFigure};
@@ -310,7 +310,7 @@ impl ClaimKind {
     }
 }
 
-/// A study and its origin.
+/// A study and the file that it comes from.
 #[derive(Clone, Debug)]
 pub struct StudyFile {
     /// The file; `<text>` if it came from a string.
@@ -321,7 +321,7 @@ pub struct StudyFile {
     pub study: Study,
     /// Largest number of cells from the command line; overrides that of the study.
     pub max_cells: Option<u64>,
-    /// What texts for readers call the control under test; see [`StudyFile::test_control`].
+    /// The name of the control under test in texts for readers; see [`StudyFile::test_control`].
     pub candidate: Option<String>,
 }
 

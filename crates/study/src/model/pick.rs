@@ -63,7 +63,13 @@ pub struct Side {
 impl<'de> Deserialize<'de> for Side {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let mut at = Selector::deserialize(d)?;
-        let metric = at.0.remove("metric").and_then(|p| p.0.into_iter().next());
+        let metric = match at.0.remove("metric").map(|named| named.0) {
+            None => None,
+            Some(named) => match <[String; 1]>::try_from(named) {
+                Ok([one]) => Some(one),
+                Err(_) => return Err(D::Error::custom("expected one metric")),
+            },
+        };
         Ok(Self { at, metric })
     }
 }

@@ -57,6 +57,8 @@ fn misspelt_keys_are_refused_with_their_line() {
         ("kind = \"greater\"", "kind = \"bigger\"", "bigger"),
         ("says = \"s\"", "says = \"s\"\nkind = \"x\"", "unknown variant"),
         ("label = \"Reno\"", "lable = \"Reno\"", "lable"),
+        ("metric = \"other\"", "metric = [\"other\", \"goodput\"]", "expected one metric"),
+        ("metric = \"other\"", "metric = []", "expected one metric"),
         ("schema = 1", "schema = 9", "format 9"),
         ("schema = 1", "schema = 1\nseeds = { count = 0 }", "without seeds"),
     ] {

@@ -39,9 +39,9 @@ fn contents(b: &mut String, book: &Book) {
     parts::contents(b, before, |b| {
         for c in &book.chapters {
             let _ = write!(b, "<li><a href=\"#{}\">{}</a><ul>", escape(&c.name), escape(&c.paper.title));
-            for part in &c.entries {
-                let title = part.outcome.as_ref().map_or(&part.name, |e| &e.title);
-                let _ = write!(b, "<li><a href=\"#{}\">{}</a></li>", anchor(c, part), escape(title));
+            for entry in &c.entries {
+                let title = entry.outcome.as_ref().map_or(&entry.name, |e| &e.title);
+                let _ = write!(b, "<li><a href=\"#{}\">{}</a></li>", anchor(c, entry), escape(title));
             }
             b.push_str("</ul></li>\n");
         }
@@ -103,7 +103,7 @@ fn summary(b: &mut String, book: &Book) {
 fn row(b: &mut String, class: &str, head: &str, line: &Line<'_>) {
     let _ = write!(b, "<tr{class}><th scope=\"row\">{head}</th>");
     let c = line.counts;
-    let rest = line.tally.map(|t| [t.aside.total(), t.elsewhere, t.open, t.total()]);
+    let rest = line.tally.map(|t| [t.not_counted.total(), t.elsewhere, t.open, t.total()]);
     for (class, n) in [
         ("holds", Some(c.holds)),
         ("differs", Some(c.differs)),
@@ -155,25 +155,25 @@ pub(super) fn chapter(b: &mut String, c: &Chapter) {
         let _ = write!(b, "<p class=\"about\">{}</p>", escape(about));
     }
     b.push_str("<ul class=\"contents\">\n");
-    for part in &c.entries {
-        let id = anchor(c, part);
-        let (title, counts) = match &part.outcome {
+    for entry in &c.entries {
+        let id = anchor(c, entry);
+        let (title, counts) = match &entry.outcome {
             Ok(e) => (e.title.as_str(), verdicts(e)),
-            Err(_) => (part.name.as_str(), "could not be run".to_owned()),
+            Err(_) => (entry.name.as_str(), "could not be run".to_owned()),
         };
         let _ =
-            writeln!(b, "<li><a href=\"#{id}\">{}</a> {}: {counts}</li>", escape(&part.name), escape(title));
+            writeln!(b, "<li><a href=\"#{id}\">{}</a> {}: {counts}</li>", escape(&entry.name), escape(title));
     }
     b.push_str("</ul>\n");
-    for part in &c.entries {
-        match &part.outcome {
-            Ok(e) => study(b, c, &anchor(c, part), e),
+    for entry in &c.entries {
+        match &entry.outcome {
+            Ok(e) => study(b, c, &anchor(c, entry), e),
             Err(why) => {
                 let _ = writeln!(
                     b,
                     "<article id=\"{}\"><h3>{}</h3><p class=\"warning\">{}</p></article>",
-                    anchor(c, part),
-                    escape(&part.name),
+                    anchor(c, entry),
+                    escape(&entry.name),
                     escape(&why.line)
                 );
             }
@@ -183,20 +183,20 @@ pub(super) fn chapter(b: &mut String, c: &Chapter) {
     b.push_str("</section>\n");
 }
 
-fn anchor(c: &Chapter, part: &Entry) -> String {
-    escape(&format!("{}--{}", c.name, part.name))
+fn anchor(c: &Chapter, entry: &Entry) -> String {
+    escape(&format!("{}--{}", c.name, entry.name))
 }
 
 fn verdicts(e: &Evaluation) -> String {
     let c = e.counted();
-    let aside = e.aside().total();
+    let not_counted = e.not_counted().total();
     let words = [
         (c.holds, "hold"),
         (c.differs, "differ"),
         (c.undecided, "undecided"),
         (c.not_evaluable, "could not be evaluated"),
         (c.not_in_profile, "not in the quick profile"),
-        (aside, "not counted"),
+        (not_counted, "not counted"),
     ];
     let said: Vec<String> = words.iter().filter(|(n, _)| *n > 0).map(|(n, w)| format!("{n} {w}")).collect();
     if said.is_empty() { "no claims".to_owned() } else { said.join(", ") }
@@ -212,12 +212,12 @@ fn study(b: &mut String, c: &Chapter, id: &str, e: &Evaluation) {
     );
     let source = e.source.as_ref().map_or_else(String::new, |s| format!("{} · ", escape(s)));
     let p = &e.provenance;
-    let last = p.first_seed.wrapping_add(u64::from(p.seeds) - 1);
     let _ = writeln!(
         b,
-        "<p class=\"source\">{source}{} · seeds {}–{last} · {} cells</p>",
+        "<p class=\"source\">{source}{} · seeds {}–{} · {} cells</p>",
         verdicts(e),
         p.first_seed,
+        p.last_seed(),
         p.cells
     );
     failed(b, e);
@@ -310,15 +310,15 @@ fn claims_index(b: &mut String, book: &Book) {
                 escape(says)
             );
         };
-        for (part, e) in c.entries.iter().filter_map(|p| Some((p, p.outcome.as_ref().ok()?))) {
-            let id = anchor(c, part);
+        for (entry, e) in c.entries.iter().filter_map(|p| Some((p, p.outcome.as_ref().ok()?))) {
+            let id = anchor(c, entry);
             for (i, claim) in e.claims.iter().enumerate() {
                 let place = format!("{id}--claim-{i}");
                 line(
                     &claim.id,
                     &place,
                     &claim.says,
-                    &escape(&part.name),
+                    &escape(&entry.name),
                     (class(claim.verdict()), &badge(claim.verdict())),
                 );
             }

@@ -15,7 +15,7 @@ pub fn html(e: &Evaluation) -> String {
         let _ = write!(b, "<p class=\"source\">{}</p>", escape(source));
     }
     b.push_str("</header>\n");
-    tiles(&mut b, e.counted(), e.aside().total());
+    tiles(&mut b, e.counted(), e.not_counted().total());
     if e.missing > 0 {
         let _ = write!(
             b,
@@ -109,7 +109,7 @@ pub fn index(title: &str, studies: &[(&Evaluation, String)]) -> String {
     let sum = |of: fn(&Evaluation) -> Counts| {
         studies.iter().map(|(e, _)| of(e)).fold(Counts::default(), Counts::add)
     };
-    tiles(&mut b, sum(Evaluation::counted), sum(Evaluation::aside).total());
+    tiles(&mut b, sum(Evaluation::counted), sum(Evaluation::not_counted).total());
     b.push_str("<table class=\"claims studies\"><thead><tr><th>Study</th><th>Claim</th><th>Statement</th><th>Paper</th><th>Ours</th><th>Verdict</th></tr></thead><tbody>\n");
     for (e, link) in studies {
         for (i, c) in e.claims.iter().enumerate() {
@@ -158,11 +158,10 @@ fn values(b: &mut String, e: &Evaluation) {
 
 fn provenance(b: &mut String, e: &Evaluation) {
     let p = &e.provenance;
-    let last = p.first_seed + u64::from(p.seeds) - 1;
     let _ = writeln!(
         b,
         "<section id=\"provenance\"><h2>Provenance</h2><dl><dt>Study</dt><dd>{}</dd><dt>Skyhaul</dt><dd>{}</dd>\
-         <dt>Engine</dt><dd>{}</dd><dt>Profile</dt><dd>{}</dd><dt>Seeds</dt><dd>{}–{last}, the same for every combination</dd>\
+         <dt>Engine</dt><dd>{}</dd><dt>Profile</dt><dd>{}</dd><dt>Seeds</dt><dd>{}–{}, the same for every combination</dd>\
          <dt>Cells</dt><dd>{}</dd><dt>Hash</dt><dd><code>{}</code></dd></dl>\
          <p class=\"hint\">The same study, version and engine give the same numbers on any machine.</p></section>",
         escape(&e.name),
@@ -170,6 +169,7 @@ fn provenance(b: &mut String, e: &Evaluation) {
         escape(&p.engine),
         p.profile.word(),
         p.first_seed,
+        p.last_seed(),
         p.cells,
         escape(&p.hash)
     );

@@ -40,7 +40,7 @@ pub fn leaderboard(l: &Leaderboard) -> String {
         "<p class=\"hint\">{marks}. A heading sorts. A cell leads to the evaluation of its control; the line above the table \
          names the command that repeats it. Numbers are means over the seeds with 95 % intervals.</p>"
     );
-    b.push_str("<output class=\"told\">&nbsp;</output>\n<div class=\"wide\"><table class=\"leaderboard\"><thead><tr>");
+    b.push_str("<output class=\"cell\">&nbsp;</output>\n<div class=\"wide\"><table class=\"leaderboard\"><thead><tr>");
     heading(&mut b, "ascending", "", "", "control");
     for j in [Judgement::Met, Judgement::NotMet, Judgement::Undecided] {
         let first = if j == Judgement::Met { "descending" } else { "ascending" };

@@ -74,7 +74,7 @@ pub(super) fn contents(b: &mut String, before: &str, list: impl FnOnce(&mut Stri
     b.push_str("</ul></details></nav>\n");
 }
 
-pub(super) fn tiles(b: &mut String, c: Counts, aside: usize) {
+pub(super) fn tiles(b: &mut String, c: Counts, not_counted: usize) {
     b.push_str("<div class=\"tiles\">");
     let mut tile = |class: &str, n: usize, word: &str| {
         let _ = write!(b, "<div class=\"tile {class}\"><b>{n}</b><span>{word}</span></div>");
@@ -88,8 +88,8 @@ pub(super) fn tiles(b: &mut String, c: Counts, aside: usize) {
     if c.not_in_profile > 0 {
         tile("none", c.not_in_profile, "not in the quick profile");
     }
-    if aside > 0 {
-        tile("none", aside, "not counted");
+    if not_counted > 0 {
+        tile("none", not_counted, "not counted");
     }
     b.push_str("</div>\n");
 }
@@ -172,7 +172,7 @@ pub(super) fn tables(b: &mut String, e: &Evaluation) {
         );
         let mut lines = t.text().into_iter();
         for heading in lines.next().into_iter().flatten() {
-            let _ = write!(b, "<th>{}</th>", escape(called(&heading, tested)));
+            let _ = write!(b, "<th>{}</th>", escape(&named(&heading, t.across.as_deref(), tested)));
         }
         b.push_str("</tr></thead><tbody>\n");
         for line in lines {
@@ -191,6 +191,17 @@ pub(super) fn tables(b: &mut String, e: &Evaluation) {
         if let Some(caption) = &t.caption {
             let _ = writeln!(b, "<p class=\"hint\">{}</p>", escape(caption));
         }
+    }
+}
+
+/// The heading of a column for readers: a column for the control under test has the name of that control. `across` is the
+/// axis whose values are columns.
+fn named(heading: &str, across: Option<&str>, tested: Option<&str>) -> String {
+    let label = across.and_then(|axis| heading.strip_prefix(axis)?.strip_prefix(' '));
+    let (Some(axis), Some(label)) = (across, label) else { return called(heading, tested).to_owned() };
+    match label.split_once(": ") {
+        Some((label, metric)) => format!("{axis} {}: {metric}", called(label, tested)),
+        None => format!("{axis} {}", called(label, tested)),
     }
 }
 
@@ -371,6 +382,16 @@ pub(super) fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn headings_have_the_name_of_the_control_under_test() {
+        let of = |heading: &str| named(heading, Some("cc"), Some("hark"));
+        assert_eq!(of("cc candidate"), "cc hark");
+        assert_eq!(of("cc candidate: Goodput (Mbit/s)"), "cc hark: Goodput (Mbit/s)");
+        assert_eq!([of("cc CUBIC"), of("Path")], ["cc CUBIC", "Path"]);
+        assert_eq!(named("cc candidate", Some("cc"), None), "cc candidate");
+        assert_eq!(named("candidate", None, Some("hark")), "hark");
+    }
 
     #[test]
     fn a_file_in_a_link_is_the_file() {

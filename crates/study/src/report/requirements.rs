@@ -40,7 +40,7 @@ pub fn evaluation(book: &Book, control: &str, partial: bool) -> String {
     refused(&mut b, book);
     for c in &book.chapters {
         let all = requirements(c);
-        let (aside, asked): (Vec<_>, Vec<_>) =
+        let (not_asked, asked): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|r| partial && r.judgement == Judgement::NotMeasured);
         tiles(&mut b, &asked);
         let _ = writeln!(
@@ -53,14 +53,14 @@ pub fn evaluation(book: &Book, control: &str, partial: bool) -> String {
         for r in &asked {
             requirement(&mut b, c, r);
         }
-        if !aside.is_empty() {
-            let n = aside.len();
+        if !not_asked.is_empty() {
+            let n = not_asked.len();
             let _ = writeln!(
                 b,
                 "<details class=\"aside\"><summary>Requirements that were not asked for: {n}</summary>"
             );
-            verdicts(&mut b, &aside);
-            for r in &aside {
+            verdicts(&mut b, &not_asked);
+            for r in &not_asked {
                 requirement(&mut b, c, r);
             }
             b.push_str("</details>\n");
@@ -217,7 +217,7 @@ fn verdict(v: &Verdict) -> String {
     let detail = v.detail();
     let detail =
         if detail.is_empty() { String::new() } else { format!(" <small>{}</small>", escape(&detail)) };
-    let (class, symbol, word) = (parts::class(v), mark_of(v), v.passed());
+    let (class, symbol, word) = (parts::class(v), mark_of(v), v.word_for_control());
     format!("<span class=\"badge {class}\">{symbol}\u{a0}{word}</span>{detail}")
 }
 
@@ -227,7 +227,7 @@ fn measured(claim: &ClaimResult, outcome: &Outcome) -> String {
     let metric = claim.metric.as_ref().map_or_else(String::new, |m| format!("<small>{}</small>", escape(m)));
     let item = |c: &CaseOutcome| {
         let case = if c.case.is_empty() { String::new() } else { format!("<b>{}</b>: ", escape(&c.case)) };
-        let (class, word) = (parts::class(&c.verdict), c.verdict.passed());
+        let (class, word) = (parts::class(&c.verdict), c.verdict.word_for_control());
         let ours = if c.ours.is_empty() { String::new() } else { format!("{}: ", escape(&c.ours)) };
         format!("<li>{case}{ours}<span class=\"badge {class}\">{word}</span></li>")
     };

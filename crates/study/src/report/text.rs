@@ -94,12 +94,12 @@ fn number_of(n: usize, one: &str, many: &str) -> String {
 /// The number of claims per verdict, in words.
 #[must_use]
 pub fn counts(e: &Evaluation) -> String {
-    verdicts(e.counted(), e.aside().total())
+    verdicts(e.counted(), e.not_counted().total())
 }
 
-/// The number of claims per verdict, in words; `aside` is the number of claims that the totals do not count.
-fn verdicts(c: Counts, aside: usize) -> String {
-    if c.total() + aside == 0 {
+/// The number of claims per verdict, in words; `not_counted` is the number of claims that the totals do not count.
+fn verdicts(c: Counts, not_counted: usize) -> String {
+    if c.total() + not_counted == 0 {
         return "no claims".to_owned();
     }
     let always = [
@@ -110,7 +110,7 @@ fn verdicts(c: Counts, aside: usize) -> String {
     let others = [
         (c.not_evaluable, "could not be evaluated"),
         (c.not_in_profile, "not in the quick profile"),
-        (aside, "not counted"),
+        (not_counted, "not counted"),
     ];
     let others = others.into_iter().filter(|(n, _)| *n > 0).map(|(n, words)| format!("{n} {words}"));
     always.into_iter().chain(others).collect::<Vec<_>>().join(", ")

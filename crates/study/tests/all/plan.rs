@@ -58,6 +58,18 @@ fn what_names_nothing_is_refused_with_file_line_key_and_choice() {
             ["metric[0].from", "segments", "unique_segments"],
         ),
         ("over = \"sum\"", "group = \"x\"", "group", ["metric[0].group", "x", "bulk"]),
+        (
+            "label = \"Reno recovery\"",
+            "label = \"as printed\"",
+            "label",
+            ["reading[0].label", "name of the default reading", "as_read"],
+        ),
+        (
+            "over = \"sum\"",
+            "over = \"per-group\"\n[[metric]]\nname = \"goodput.bulk\"\nfrom = \"1\"",
+            "name",
+            ["metric[1].name", "two metrics `goodput.bulk`", ""],
+        ),
         ("over = \"sum\"\n", "", "[[metric]]", ["metric[0].over", "how are they aggregated", "jain"]),
         (
             "for_each = [\"loss\"]",
@@ -106,6 +118,18 @@ fn what_names_nothing_is_refused_with_file_line_key_and_choice() {
             "time = { series = \"srtt\" }",
             "time",
             ["figure[1].time", "srtt", "cwnd"],
+        ),
+        (
+            "time = { series = \"cwnd\" }",
+            "time = { series = \"cwnd\", group = \"bluk\" }",
+            "time",
+            ["figure[1].time", "no group `bluk`", "accepted: bulk"],
+        ),
+        (
+            "series = \"cwnd\", relation",
+            "series = \"cwnd\", group = \"bluk\", relation",
+            "check",
+            ["claim 5", "no group `bluk`", "accepted: bulk"],
         ),
         ("id = \"2\"", "id = \"1\"", "[[claim]]", ["claim[1]", "twice", ""]),
         ("window.svg", "fig11.png", "[[figure]]", ["figure[1]", "`fig11` appears twice", ""]),

@@ -11,6 +11,7 @@ use skyhaul_study::plan::plan;
 use skyhaul_study::report;
 use skyhaul_study::run::{RunOptions, run};
 use skyhaul_study::table::Column;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 const MORE: &str = r#"
@@ -110,6 +111,45 @@ fn tables_have_a_row_per_value_and_a_column_per_value_or_metric() {
     assert_eq!(csv.lines().count(), 3);
 }
 
+#[test]
+fn columns_and_headings_have_different_names() {
+    let twice = "\n[[metric]]\nname = \"seed\"\ntitle = \"Goodput\"\nunit = \"segments/s\"\nfrom = \"metric.goodput\"\n\
+                 [[metric]]\nname = \"fast\"\ntitle = \"Goodput\"\nunit = \"segments/ms\"\nfrom = \"metric.goodput / 1000\"\n\
+                 [[table]]\nfile = \"both\"\nrows = \"cc\"\nmetric = [\"goodput\", \"seed\"]\nat = { loss = 0 }\n\
+                 [[figure]]\nfile = \"both\"\nx = \"cc\"\ny = [\"goodput\", \"seed\", \"fast\"]\nat = { loss = 0 }\n";
+    let text = STUDY.replace("title = \"Control\"", "title = \"Loss probability\"");
+    let e = evaluation(&format!("{text}{twice}"));
+    let different = |names: &[String]| names.iter().enumerate().all(|(i, n)| !names[..i].contains(n));
+    let names: Vec<String> = e.cells.columns().iter().map(|(name, _)| name.clone()).collect();
+    assert!(different(&names) && names.contains(&"seed".to_owned()), "{names:?}");
+    assert!(matches!(e.cells.columns().iter().find(|c| c.0 == "seed"), Some((_, Column::Count(_)))));
+    assert_eq!(e.values.axes, ["Loss probability", "Loss probability [cc]"]);
+    let metrics = ["Goodput (segments/s)", "Goodput [seed] (segments/s)", "Goodput (segments/ms)"];
+    assert_eq!(e.values.metrics, metrics);
+    let table = e.tables.iter().find(|t| t.name == "both").expect("the table");
+    assert_eq!(table.axes, ["Loss probability [cc]"]);
+    assert!(different(&table.columns), "{:?}", table.columns);
+    let row = &e.summary()["values"][0];
+    let lengths = [&row["at"], &row["metrics"]].map(|map| map.as_object().map(serde_json::Map::len));
+    assert_eq!(lengths, [Some(2), Some(3)]);
+    let figure = e.figures.iter().find(|f| f.name == "both").expect("the figure");
+    let curves: BTreeSet<&str> = figure.rows.iter().map(|r| r.series.as_str()).collect();
+    assert_eq!(curves.len(), 3, "{curves:?}");
+}
+
+#[test]
+fn a_reading_without_an_origin_marks_nothing() {
+    // The square root exists for Peach with its own recovery only.
+    let more = "\n[[metric]]\nname = \"ahead\"\nfrom = \"sqrt(metric.goodput - 1100)\"\n\
+                [[figure]]\nfile = \"marked\"\nat = { loss = 0, cc = \"Peach\" }\nreadings = true\n\
+                time = { series = \"cwnd\", mark = \"cwnd\", origin = \"ahead\", from = -20 }\n";
+    let e = evaluation(&format!("{STUDY}{more}"));
+    let figure = e.figures.iter().find(|f| f.name == "marked").expect("the figure");
+    let layers = figure.spec["layer"].as_array().expect("layers");
+    let lane = layers.iter().find(|l| l["encoding"]["x"]["field"] == "from").expect("a lane");
+    assert_eq!(lane["data"]["values"].as_array().map(Vec::len), Some(1), "{lane}");
+}
+
 /// Writes the specification in the place of the image.
 struct Copies;
 
@@ -162,6 +202,8 @@ fn what_a_table_cannot_show_is_refused_with_the_key() {
         ("metric = \"gain\"", "metric = \"gian\"", ["table[0].metric", "no metric `gian`", "goodput"]),
         ("metric = \"gain\"", "metric = []", ["table[0].metric", "empty table", "gain"]),
         ("at = { loss = [0, 0.01] }", "at = { loss = 7 }", ["table[1].at", "no value `7`", "0.01"]),
+        ("rows = \"cc\"", "rows = [\"cc\", \"loss\"]", ["table[0].columns", "`loss` is among", "rows"]),
+        ("rows = [\"loss\", \"cc\"]", "rows = [\"loss\", \"loss\"]", ["table[1].rows", "`loss`", "twice"]),
         ("file = \"all\"", "file = \"gain\"", ["table[1]", "twice", "gain"]),
     ] {
         let text = format!("{STUDY}{}", MORE.replace(from, to));

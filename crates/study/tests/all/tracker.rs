@@ -52,7 +52,7 @@ fn what_nobody_asked_for_and_what_is_damaged_is_refused() {
     let line = |r: Result<_, StudyError>| {
         r.map(|_: skyhaul_study::tracker::Arrival| ()).expect_err("refused").to_string()
     };
-    // Of another cell, or cut short on its way.
+    // The answer of another cell, or one that was cut short.
     let other = line(tracker.answer(&jobs[1], &answer, None));
     assert!(other.starts_with("the result for a/b: ") && other.contains("cannot be used"), "{other}");
     let cut = line(tracker.answer(&jobs[0], &answer[..answer.len() / 2], None));
@@ -60,7 +60,7 @@ fn what_nobody_asked_for_and_what_is_damaged_is_refused() {
     assert!(tracker.answer(&jobs[0], &answer, None).is_ok());
     let twice = line(tracker.answer(&jobs[0], &answer, None));
     assert!(twice.contains("this cell was not requested"), "{twice}");
-    // A failure of the cell is told with its name, and is no error.
+    // A failure of the cell is reported with its name, and is no error of the tracker.
     let failed = r#"{"failed":{"message":"a bad day"}}"#;
     let arrival = tracker.answer(&jobs[1], failed, None).expect("taken");
     let why = arrival.failure.expect("it failed");

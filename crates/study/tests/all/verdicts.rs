@@ -1,4 +1,4 @@
-//! What holds, what differs and what nobody can tell yet.
+//! Which claims hold, which differ, and which are undecided.
 
 use crate::common;
 
@@ -98,6 +98,14 @@ fn claims_that_name_what_is_not_there_are_refused_before_anything_runs() {
         (
             "{ kind = \"equal\", metric = \"goodput\", value = 1, tolerance = -0.1 }".to_owned(),
             &["claim[0].check", "`tolerance` is not negative", "accepted: value = 1, tolerance = 0.1"],
+        ),
+        (
+            "{ kind = \"contrast\", metric = \"goodput\", terms = [{ weight = nan, at = { cc = \"SACK\" } }], min = 2 }".to_owned(),
+            &["claim[0].check", "weights and bounds are numbers"],
+        ),
+        (
+            "{ kind = \"curve\", series = \"cwnd\", relation = \"equal\", tolerance = nan, left = { cc = \"Peach\" }, right = { cc = \"SACK\" } }".to_owned(),
+            &["claim[0].check", "`tolerance` is a finite number"],
         ),
     ] {
         let text = study(2, &claim("order", &check));
