@@ -103,7 +103,7 @@ fn where_nothing_can_arrive_a_warning_says_so() {
 }
 
 #[test]
-fn a_fade_that_changes_nothing_in_the_run_is_told() {
+fn a_fade_that_changes_nothing_in_the_run_is_reported() {
     let of = |sets: &[&str]| {
         let mut document = Document::preset("geo-hts-ka").unwrap();
         sets.iter().for_each(|set| document.set(set).unwrap());
@@ -378,7 +378,7 @@ fn each_mistake_has_its_warning() {
 }
 
 #[test]
-fn timers_and_measurements_shorter_than_the_path_are_told() {
+fn timers_and_measurements_shorter_than_the_path_are_reported() {
     let warnings = |sets: &[&str], code: &str| {
         let far = ["links.sat.delay=5 s", "flows.bulk.cc=sack", "flows.bulk.endpoint=modern"];
         let warnings = checked(&[&far, sets].concat()).warnings;
@@ -569,7 +569,7 @@ fn no_packet_takes_longer_than_the_worst_delay() {
 }
 
 #[test]
-fn repair_that_rests_or_replaces_is_noted() {
+fn repair_that_idles_or_replaces_losses_is_reported() {
     assert!(codes(&["links.sat.arq={ window = \"100 packets\" }"]).contains(&"arq-window-short"));
     assert!(!codes(&["links.sat.arq={}"]).contains(&"arq-window-short"));
     let rate = "links.sat.fec={ kind = \"rate\", rate = 0.5, residual = { kind = \"ber\", ber = 1e-9 } }";
