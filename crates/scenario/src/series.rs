@@ -37,9 +37,9 @@ pub enum Series {
     Rate,
     /// Segments retransmitted so far, per flow.
     Retransmissions,
-    /// Retransmission timeout, per flow.
+    /// Retransmission timeout in seconds, per flow.
     Rto,
-    /// Smoothed RTT, per flow.
+    /// Smoothed RTT in seconds, per flow.
     Srtt,
     /// Slow start threshold in segments, per flow.
     Ssthresh,
