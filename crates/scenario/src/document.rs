@@ -166,7 +166,7 @@ impl Document {
             // A mistyped name would otherwise make another link, flow or gateway.
             let of_top = depth == 1 && holds_names(keys[0]);
             if of_top && !table.contains_key(*key) {
-                let hint = suggestion(key, table.keys().map(String::as_str));
+                let hint = suggestion(key, table.keys().map(String::as_str).collect::<Vec<_>>());
                 return Err(overridden(path, format!("there is no {here}{hint}")));
             }
             let form = if holds_names(&keys[..depth].join(".")) { NAME } else { key };
@@ -467,12 +467,13 @@ fn merge(base: &mut Table, over: &Table, at: &str) {
             _ => {}
         }
     }
-    if !holds_names(at) && over.keys().any(|key| names_file(key)) {
+    let of_names = holds_names(at);
+    if !of_names && over.keys().any(|key| names_file(key)) {
         base.remove("text");
     }
     for (key, new) in over {
         let here = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
-        let form = if holds_names(at) { NAME } else { key };
+        let form = if of_names { NAME } else { key };
         let Some(old) = base.get_mut(key) else {
             base.insert(key.clone(), new.clone());
             continue;

@@ -229,6 +229,12 @@ fn check(at: &str, c: &Config) -> Result<()> {
     if c.timestamp_tick.is_zero() {
         return refuse(at("timestamp-tick"), "write a time such as \"1 ms\"");
     }
+    if c.keepalive.interval.is_zero() {
+        return refuse(at("keepalive-interval"), "no peer answers in no time: write a time such as \"75 s\"");
+    }
+    if c.keepalive.probes == 0 {
+        return refuse(at("keepalive-probes"), "write at least 1");
+    }
     if c.rtt_source == RttSource::Timestamps && !c.timestamps {
         return refuse(at("rtt-source"), "\"timestamps\" also needs timestamps = true");
     }
