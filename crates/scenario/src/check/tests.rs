@@ -405,6 +405,33 @@ fn timers_and_measurements_shorter_than_the_path_are_reported() {
 }
 
 #[test]
+fn warnings_of_legs_name_keys_of_the_chain() {
+    let chain =
+        |legs: &str| format!("chain = {{ kind = 'split3', gateways = ['g', 'h'], legs = {{ {legs} }} }}");
+    let warnings = |flow: &str| {
+        let link = |name: &str| format!("links.{name}={{ rate = '10 Mbit/s', delay = '1 ms' }}");
+        let (a, b, c) = (link("a"), link("b"), link("c"));
+        let gateways = "gateways={ g = { behind = 'a' }, h = { behind = 'b' } }";
+        let path = format!("path = ['a', 'b', 'c'], cc = 'peach', endpoint = 'ns2-2004', {flow}");
+        let one = format!("flows.bulk={{ start = '0 s', {path} }}");
+        let two = format!("flows.two={{ start = '5 s', {path} }}");
+        let warnings = checked(&[&a, &b, &c, gateways, &one, &two]).warnings;
+        warnings.into_iter().map(|w| (w.code, w.key)).collect::<Vec<_>>()
+    };
+    let keys = |all: &[(&str, String)], code: &str| {
+        all.iter().filter(|w| w.0 == code).map(|w| w.1.clone()).collect::<Vec<_>>()
+    };
+    // Only the first leg has a control with probes, and the legs start when they are opened.
+    let xtp =
+        warnings(&chain("g = { transport = { kind = 'xtp-like', rate = '9 Mbit/s' } }, h = { cc = 'sack' }"));
+    assert_eq!(keys(&xtp, "priority-ignored"), ["links.a.queue"; 2]);
+    assert_eq!(keys(&xtp, "same-start"), [""; 0]);
+    let off = warnings(&chain("g = { endpoint = { probes = 'off' } }, h = { cc = 'sack' }"));
+    let want = ["bulk", "two"].map(|flow| format!("flows.{flow}.chain.legs.g.endpoint.probes"));
+    assert_eq!(keys(&off, "probes-off"), want);
+}
+
+#[test]
 fn text_and_json() {
     let c = checked(&[]);
     let text = c.to_string();

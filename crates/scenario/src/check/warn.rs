@@ -112,6 +112,19 @@ fn directions<'a>(scenario: &'a Resolved, check: &'a Check) -> impl Iterator<Ite
     })
 }
 
+/// The path of a group's keys: those of a leg are in its chain.
+fn path_of(scenario: &Resolved, group: &FlowGroup) -> String {
+    let leg = scenario.flows.iter().find_map(|head| {
+        let chain = head.chain()?;
+        let place = chain.legs.iter().position(|&leg| scenario.flows[leg].name == group.name)?;
+        Some((head, &scenario.gateways[chain.gateways[place]]))
+    });
+    leg.map_or_else(
+        || format!("flows.{}", group.name),
+        |(head, gateway)| format!("flows.{}.chain.legs.{}", head.name, gateway.name),
+    )
+}
+
 /// A direction of a link that carries data, and the groups whose data it carries.
 struct Carrier<'a> {
     /// The path of its keys.
@@ -226,6 +239,16 @@ fn unchanging_fades(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) 
     }
 }
 
+/// So many packets, such as "1 packet".
+fn counted(packets: f64) -> String {
+    format!("{} packet{}", short(packets), if packets == 1.0 { "" } else { "s" })
+}
+
+/// The beginning of a sentence about them.
+fn packets_are(packets: f64) -> String {
+    format!("{} {}", counted(packets), if packets == 1.0 { "is" } else { "are" })
+}
+
 fn queues(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     for link in check.links.iter().filter(|l| l.forward.flows == 0) {
         push(out, "unused-link", format!("links.{}", link.name), "no flow crosses this link".into());
@@ -241,8 +264,8 @@ fn queues(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         if bdp < USUAL_QUEUE.0 {
             let Ok(in_phase) = utilization::clean_utilization(full, packets, 0.5) else { continue };
             let message = format!(
-                "{} packets are {} of the BDP: Reno flows that lose packets at the same time use {} of a loss-free link",
-                short(packets),
+                "{} {} of the BDP: Reno flows that lose packets at the same time use {} of a loss-free link",
+                packets_are(packets),
                 short(bdp),
                 percent(in_phase)
             );
@@ -250,7 +273,7 @@ fn queues(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         } else if bdp > USUAL_QUEUE.1 {
             let delay =
                 d.queue_s.map_or_else(String::new, |s| format!(": it adds up to {} s of delay", short(s)));
-            push(out, "queue-long", key, format!("{} packets are {} BDP{delay}", short(packets), short(bdp)));
+            push(out, "queue-long", key, format!("{} {} BDP{delay}", packets_are(packets), short(bdp)));
         }
     }
 }
@@ -342,7 +365,7 @@ fn timers(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
                 short(time),
                 short(rtt)
             );
-            push(out, "timer-short", format!("flows.{}.endpoint.{key}", flow.name), message);
+            push(out, "timer-short", format!("{}.endpoint.{key}", path_of(scenario, group)), message);
         }
         // Whatever its name, a control with such an option sends less while it measures.
         let options = serde_json::to_value(&group.cc).unwrap_or_default();
@@ -356,7 +379,7 @@ fn timers(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
                 short(time / rtt),
                 flow.cc
             );
-            push(out, "rtt-probing", format!("flows.{}.cc.{key}", flow.name), message);
+            push(out, "rtt-probing", format!("{}.cc.{key}", path_of(scenario, group)), message);
         }
     }
 }
@@ -366,10 +389,10 @@ fn windows(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         let Some(rate) = direction.rate_packets_s else { continue };
         let (mut total, mut flows) = (0.0, Vec::new());
         // A flow limited by its application is not meant to fill the link.
-        for (_, flow) in groups.into_iter().filter(|(f, _)| f.app.offered().is_none()) {
+        for (group, flow) in groups.into_iter().filter(|(f, _)| f.app.offered().is_none()) {
             let own = flow.bounds.window.unwrap_or(f64::INFINITY) * f64::from(flow.packet_bytes);
             total += own / f64::from(direction.packet_bytes.max(1)) * f64::from(flow.count);
-            flows.push(flow);
+            flows.push(group);
         }
         let [first, ..] = flows.as_slice() else { continue };
         if total < rate * 0.999 {
@@ -378,7 +401,7 @@ fn windows(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
                 short(total),
                 short(rate),
             );
-            push(out, "window-short", format!("flows.{}.rwnd", first.name), message);
+            push(out, "window-short", format!("{}.rwnd", path_of(scenario, first)), message);
         }
     }
 }
@@ -419,8 +442,8 @@ fn repairs(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         // Outstanding data while the link is full.
         if r.window_s.is_some_and(|s| s < 0.999 * 2.0 * direction.check.delay_s) {
             let message = format!(
-                "{} packets last {} s and an acknowledgement takes longer: the link idles",
-                r.window_packets,
+                "the window of {} is sent in {} s and an acknowledgement takes longer: the link idles",
+                counted(r.window_packets.into()),
                 short(r.window_s.unwrap_or(0.0))
             );
             push(out, "arq-window-short", direction.key("arq.window"), message);
@@ -431,7 +454,7 @@ fn repairs(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
 fn priorities(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     for (flow, derived) in scenario.flows.iter().zip(&check.flows) {
         let Some(policy) = flow.cc.policy(&flow.endpoint.rules) else { continue };
-        if flow.transport.sends_datagrams() {
+        if flow.transport.sends_datagrams() || flow.rate_leg().is_some() {
             continue;
         }
         let probes_off = flow.endpoint.probes == ProbeNegotiation::Off;
@@ -441,7 +464,7 @@ fn priorities(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
                  recovery; write probes = \"negotiate\"",
                 derived.cc
             );
-            push(out, "probes-off", format!("flows.{}.endpoint.probes", derived.name), message);
+            push(out, "probes-off", format!("{}.endpoint.probes", path_of(scenario, flow)), message);
         }
         if !(policy.low_priority_data || policy.probes && !probes_off) {
             continue;
@@ -513,7 +536,9 @@ fn starts(scenario: &Resolved, out: &mut Vec<Warning>) {
         Start::At(at) => Some(at),
         Start::Uniform { from, to } => (from == to).then_some(from),
     };
-    for (i, flow) in scenario.flows.iter().enumerate() {
+    // A leg starts when its gateway opens it.
+    let own: Vec<&FlowGroup> = scenario.flows.iter().filter(|f| !f.is_leg()).collect();
+    for (i, flow) in own.iter().enumerate() {
         let key = || format!("flows.{}.start", flow.name);
         let (earliest, at) = match flow.start {
             Start::At(at) => (at, instant(flow.start)),
@@ -531,8 +556,8 @@ fn starts(scenario: &Resolved, out: &mut Vec<Warning>) {
             );
         }
         let Some(at) = at else { continue };
-        let same = |f: &&FlowGroup| f.path == flow.path && f.direction == flow.direction;
-        let twin = scenario.flows[..i].iter().find(|f| instant(f.start) == Some(at) && same(f));
+        let same = |f: &FlowGroup| f.path == flow.path && f.direction == flow.direction;
+        let twin = own[..i].iter().find(|f| instant(f.start) == Some(at) && same(f));
         if flow.count > 1 || twin.is_some() {
             let what = match twin {
                 Some(twin) if flow.count == 1 => format!("starts at the same instant as flows.{}", twin.name),

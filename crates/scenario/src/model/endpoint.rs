@@ -415,8 +415,8 @@ fn segments<T>(
         return Ok(value);
     }
     let number = text.trim().strip_suffix('s').unwrap_or(text.trim()).strip_suffix("segment");
-    let number = number.and_then(|n| Decimal::parse(n.trim()));
-    number.map(|n| of(n.to_f64())).ok_or_else(|| ValueError::NotAccepted { text: text.into(), expected })
+    let number = number.and_then(|n| Decimal::parse(n.trim())).map(Decimal::to_f64).filter(|n| n.is_finite());
+    number.map(of).ok_or_else(|| ValueError::NotAccepted { text: text.into(), expected })
 }
 
 /// Declares a value of the window rules that is written as a string.
@@ -453,9 +453,7 @@ macro_rules! rule_text {
         impl Key<$rule> for $spec {
             fn into_value(self) -> Result<$rule, ValueError> {
                 match self.0 {
-                    $rule::Segments(n) if !(n.is_finite() && n >= 1.0) => {
-                        Err(ValueError::FewSegments(n))
-                    }
+                    $rule::Segments(n) if n < 1.0 => Err(ValueError::FewSegments(n)),
                     rule => Ok(rule),
                 }
             }

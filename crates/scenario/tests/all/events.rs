@@ -6,10 +6,12 @@ use skyhaul_scenario::{Resolved, no_files, resolve_text};
 
 /// Two links of 8 Mbit/s on the path of a flow, with these lines.
 fn resolve(more: &str) -> Resolved {
-    let text = format!(
-        "duration = '10 s'\nlinks.a = {{ rate = '8 Mbit/s', delay = '50 ms', queue = '1 BDP' }}\n\
-         links.b = {{ rate = '8 Mbit/s', delay = '50 ms', queue = '1 BDP' }}\nflows.x.path = ['a', 'b']\n{more}"
-    );
+    let link = |name| {
+        format!(
+            "links.{name}.rate = '8 Mbit/s'\nlinks.{name}.delay = '50 ms'\nlinks.{name}.queue = '1 BDP'\n"
+        )
+    };
+    let text = format!("duration = '10 s'\nflows.x.path = ['a', 'b']\n{}{}{more}", link("a"), link("b"));
     resolve_text("x.toml", &text, &[], &no_files).unwrap_or_else(|e| panic!("{e}"))
 }
 

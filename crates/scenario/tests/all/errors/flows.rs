@@ -153,6 +153,21 @@ fn flows() {
         ),
         (
             "endpoint = \"ns2-2001\"",
+            "endpoint = { initial-ssthresh = \"1e400 segments\" }",
+            "geo.toml:15: flows.bulk.endpoint.initial-ssthresh: \"1e400 segments\" is not accepted here: write \"64 segments\", \"rwnd\" or \"infinite\"",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
+            "endpoint = { keepalive-interval = \"0 s\" }",
+            "geo.toml:15: flows.bulk.endpoint.keepalive-interval: no peer answers in no time: write a time such as \"75 s\"",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
+            "endpoint = { keepalive-idle = \"1 s\", keepalive-probes = 0 }",
+            "geo.toml:15: flows.bulk.endpoint.keepalive-probes: write at least 1",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
             "endpoint = { initial-ssthresh = \"0 segments\" }",
             "geo.toml:15: flows.bulk.endpoint.initial-ssthresh: 0 segments are too few: write at least \"1 segment\"",
         ),
