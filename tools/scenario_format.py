@@ -63,8 +63,9 @@ The lists below name the short forms.
 
 A scenario with `extends = "preset:peach-geo"`, or with a path relative to the file, inherits all keys from
 there. Its own keys replace inherited ones; tables are merged key by key. A table whose `kind` or `name`
-differs is replaced as a whole, so that no key of another kind remains; a queue keeps its limit. `delay` and
-`orbit` replace each other. `skyhaul run FILE --set KEY=VALUE` changes one key in the same way.
+differs is replaced as a whole, so that no key of another kind remains; so is a rate, delay or fade by a table
+that names a file. A queue keeps its limit. `delay` and `orbit` replace each other. `skyhaul run FILE --set
+KEY=VALUE` changes one key in the same way.
 
 ```toml
 schema  = 1
@@ -88,7 +89,7 @@ EXAMPLES = {
     "extends": '"preset:peach-geo"',
     "Scenario.flows": '{ bulk = { path = ["sat"], cc = "peach" } }',
     "Scenario.gateways": '{ ground = { behind = "lan" } }',
-    "links": '{ sat = { rate = "10 Mbit/s", delay = "275 ms", queue = "1 BDP" } }',
+    "Scenario.links": '{ sat = { rate = "10 Mbit/s", delay = "275 ms", queue = "1 BDP" } }',
     "record": '{ sample = "100 ms" }',
     "max-memory": '"8 GB"',
     "sample": '"100 ms"',

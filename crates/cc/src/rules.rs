@@ -77,9 +77,9 @@ pub enum HalvingBase {
 pub enum CaGrowth {
     /// One segment per acknowledgement in slow start, `1/cwnd` in congestion avoidance (ns-2, the papers).
     PerAck,
-    /// Appropriate byte counting (RFC 3465): by acknowledged data. In slow start at most
-    /// [`abc-limit`](Rules::abc_limit) segments per acknowledgement, one in the slow start that follows a timeout; in
-    /// congestion avoidance one segment per window acknowledged. Also written `byte-counting`.
+    /// Appropriate byte counting (RFC 3465): by acknowledged data. In slow start at most `abc-limit`
+    /// segments per acknowledgement, one in the slow start that follows a timeout; in congestion avoidance one segment per
+    /// window acknowledged. Also written `byte-counting`.
     #[cfg_attr(feature = "serde", serde(alias = "byte-counting"))]
     Abc,
 }

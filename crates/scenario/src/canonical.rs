@@ -35,9 +35,14 @@ impl Resolved {
             links: self
                 .links
                 .iter()
-                .map(|l| {
+                .enumerate()
+                .map(|(i, l)| {
                     let orbit = l.forward.orbit.as_ref().map(|o| Box::new(o.config().clone()));
-                    let (forward, reverse) = (write(&l.forward, &l.forward), write(&l.reverse, &l.forward));
+                    let (forward, mut reverse) =
+                        (write(&l.forward, &l.forward), write(&l.reverse, &l.forward));
+                    if self.only_forward_changes_up(i) {
+                        reverse.up = Some(l.reverse.up);
+                    }
                     (l.name.clone(), LinkSpec::of(orbit, forward, reverse))
                 })
                 .collect(),
@@ -61,14 +66,14 @@ impl Resolved {
         toml::to_string(&self.to_model()).expect("a resolved scenario is made of texts, numbers and tables")
     }
 
-    /// A hash of the scenario: 64 hexadecimal digits of SHA-256 over the canonical form, equal exactly for equal
+    /// A hash of the scenario: 64 hexadecimal digits of SHA-256 over the canonical form as JSON, the same for equal
     /// scenarios. With the engine version it is the key of cached results.
     ///
     /// # Panics
-    /// Never: see [`Self::to_toml`].
+    /// Never: JSON can express every value of the canonical form.
     #[must_use]
     pub fn hash(&self) -> String {
-        // JSON without white space: fields in the order of declaration, maps by name, shortest decimal numbers.
+        // Without white space: fields in the order of declaration, maps by name, shortest decimal numbers.
         let text = serde_json::to_vec(&self.to_model()).expect("a resolved scenario can be written as JSON");
         let mut digest = Sha256::new();
         digest.update(b"skyhaul scenario 1\n");
@@ -77,6 +82,15 @@ impl Resolved {
             let _ = write!(hex, "{byte:02x}");
             hex
         })
+    }
+
+    /// Whether the first event that takes this link down or brings it up concerns the forward direction alone. In a file
+    /// the reverse direction would follow it, without a value of its own.
+    fn only_forward_changes_up(&self, link: usize) -> bool {
+        let mut events = self.events.iter().filter(|e| e.link == link && matches!(e.change, Change::Up(_)));
+        let Some(first) = events.next().filter(|first| first.forward) else { return false };
+        let both = |e: &Event| !e.forward && e.at == first.at && e.change == first.change;
+        !events.next().is_some_and(both)
     }
 
     /// An event as written in a file; `None` for changes by courses, which no file can express.

@@ -1,8 +1,11 @@
 //! A scenario before resolution: a file, the files it extends, and overrides.
 
-use crate::error::{LoadError, OVERRIDE, Problem, ScenarioError, did_you_mean};
-use crate::model::{Scenario, expand, expand_default, expand_readings, fill, is_trace, tags};
+use crate::error::{LoadError, OVERRIDE, Problem, ScenarioError, suggestion};
+use crate::model::{
+    Scenario, expand, expand_default, expand_readings, fill, holds_names, is_trace, names_file, tags,
+};
 use crate::{Resolved, event, explain, memory, preset, resolve};
+use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
 /// Longest chain of files linked by `extends`.
@@ -19,8 +22,7 @@ pub fn no_files(_path: &str) -> Result<String, LoadError> {
     Err(LoadError::NoFiles)
 }
 
-/// A scenario as written: all layers merged, but not resolved. It is cheap to clone and change: a study makes one per
-/// cell.
+/// A scenario as written: all layers merged, but not resolved.
 #[derive(Clone, Debug)]
 pub struct Document {
     /// The file itself, then the files it extends.
@@ -78,15 +80,15 @@ impl Document {
         }
         let mut merged = Table::new();
         for layer in layers.iter().rev() {
-            let mut table = layer.table.clone();
-            fill(&mut table, "", &mut |key, path| {
+            merge(&mut merged, &layer.table, "");
+            // The files of the layers below have been read.
+            fill(&mut merged, "", &mut |key, path| {
                 let name = beside(&layer.file, path);
                 match load(&name) {
                     Ok(text) => Ok((name, text)),
                     Err(why) => Err(layer.error(key, format!("cannot read {name}: {why}"))),
                 }
             })?;
-            merge(&mut merged, &table);
         }
         merged.remove("extends");
         Ok(Self { layers, merged, overrides: Vec::new() })
@@ -117,7 +119,8 @@ impl Document {
     }
 
     /// Applies an override as written on a command line: `links.sat.error.p=1e-2`, `flows.bulk.cc=peach`. The value
-    /// is TOML; anything that is not TOML is a string, so that quotes can be left out.
+    /// is TOML; what is not TOML, and begins with neither a bracket nor a quote, is a string, so that quotes can be left
+    /// out.
     ///
     /// # Errors
     /// If there is no `=`, the value is invalid, or the path does not exist.
@@ -137,7 +140,7 @@ impl Document {
     }
 
     /// Sets one key, given as a path with dots. A short form on the path, such as `cc = "peach"`, becomes a table;
-    /// the value replaces the previous one, `orbit` and `delay` each other.
+    /// the value replaces the previous one, `orbit` and `delay` each other, and the name of a file its content.
     ///
     /// # Errors
     /// If the path does not exist. The value itself is checked by [`Self::resolve`].
@@ -145,7 +148,7 @@ impl Document {
         self.put(path, value, true)
     }
 
-    /// As [`Self::set_value`]; an event, which `replaces` nothing, does not change satellites.
+    /// As [`Self::set_value`]. Without `replaces`, as for events, a delay does not replace satellites.
     fn put(&mut self, path: &str, value: Value, replaces: bool) -> Result<(), ScenarioError> {
         let keys: Vec<&str> = path.split('.').collect();
         if keys.iter().any(|k| k.is_empty()) {
@@ -160,18 +163,15 @@ impl Document {
                 replace_delay(table, key);
             }
             let here = keys[..=depth].join(".");
-            // Names that the user chose cannot be mistyped without losing the override.
-            let named = depth == 1 && matches!(keys[0], "links" | "flows" | "gateways");
-            if named && !table.contains_key(*key) {
-                let names: Vec<_> = table.keys().map(String::as_str).collect();
-                let hint = did_you_mean(key, names.iter().copied());
-                return Err(overridden(
-                    path,
-                    format!("there is no {here}{hint} (known: {})", names.join(", ")),
-                ));
+            // A mistyped name would otherwise make another link, flow or gateway.
+            let of_top = depth == 1 && holds_names(keys[0]);
+            if of_top && !table.contains_key(*key) {
+                let hint = suggestion(key, table.keys().map(String::as_str).collect::<Vec<_>>());
+                return Err(overridden(path, format!("there is no {here}{hint}")));
             }
-            let slot = table.entry(*key).or_insert_with(|| Value::Table(expand_default(key)));
-            if let Some(long) = slot.as_str().and_then(|text| expand(key, text)) {
+            let form = if holds_names(&keys[..depth].join(".")) { NAME } else { key };
+            let slot = table.entry(*key).or_insert_with(|| Value::Table(expand_default(form)));
+            if let Some(long) = slot.as_str().and_then(|text| expand(form, text)) {
                 *slot = Value::Table(long);
             }
             match slot {
@@ -185,12 +185,18 @@ impl Document {
         if replaces && keys.len() == 3 && keys[0] == "links" {
             replace_delay(table, keys[2]);
         }
-        table.insert(keys[keys.len() - 1].into(), value);
+        let (last, parent) = (keys[keys.len() - 1], keys[..keys.len() - 1].join("."));
+        // The content of the previous file goes, unless an override gives it.
+        let content = format!("{parent}.text");
+        if names_file(last) && !holds_names(&parent) && !self.overrides.contains(&content) {
+            table.remove("text");
+        }
+        table.insert(last.into(), value);
         self.overrides.push(path.into());
         Ok(())
     }
 
-    /// Reads the trace files (`trace`, `mahimahi`) that overrides name; those that the scenario's own files name have
+    /// Reads the files (`trace`, `mahimahi`, `file`) that overrides name; those that the scenario's own files name have
     /// been read already. `load` gets the paths unchanged.
     ///
     /// # Errors
@@ -248,7 +254,7 @@ impl Document {
         // and checks.
         let mut changed = self.clone();
         changed.merged.remove("event");
-        let changes = event::resolve(&model.event, &resolved, |key, values| {
+        let changes = event::resolve(&model, &resolved, |key, values| {
             let within = |e: ScenarioError| {
                 let file = e.key.is_empty().then_some((e.file, e.line.unwrap_or(0)));
                 Problem { key: format!("{key}.set.{}", e.key), message: e.message, file }
@@ -269,20 +275,22 @@ impl Document {
             let line = (line > 0).then_some(line);
             return ScenarioError { file, line, key: String::new(), message };
         }
+        // An array replaces that of the file below as a whole: only the first file that has it counts.
+        let array = key.split_once('[').map(|(array, _)| array);
+        let of_array =
+            array.and_then(|array| self.layers.iter().position(|l| lookup(&l.table, array).is_some()));
+        let layers = of_array.map_or(&self.layers[..], |i| &self.layers[i..=i]);
         let mut prefix = key.as_str();
         loop {
-            let of_override = |set: &String| {
-                set == prefix || prefix.strip_prefix(set.as_str()).is_some_and(|rest| rest.starts_with('.'))
-            };
-            if self.overrides.iter().any(of_override) {
+            if self.overrides.iter().any(|set| below(prefix, set).is_some()) {
                 return ScenarioError { file: OVERRIDE.into(), line: None, key, message };
             }
-            if let Some(layer) = self.layers.iter().find(|l| lookup(&l.table, prefix).is_some()) {
+            if let Some(layer) = layers.iter().find(|l| lookup(&l.table, prefix).is_some()) {
                 let line = layer.line_of(prefix);
                 return ScenarioError { file: layer.file.clone(), line, key, message };
             }
             // A key that only an override can have introduced.
-            if self.overrides.iter().any(|set| set.strip_prefix(prefix).is_some_and(|r| r.starts_with('.'))) {
+            if self.overrides.iter().any(|set| below(set, prefix).is_some()) {
                 return ScenarioError { file: OVERRIDE.into(), line: None, key, message };
             }
             match prefix.rfind(['.', '[']) {
@@ -355,22 +363,40 @@ impl Layer {
         ScenarioError { file: self.file.clone(), line: self.line_of(key), key: key.into(), message }
     }
 
-    /// Line of a key, from 1.
+    /// Line of a key or of an element of an array, from 1.
     fn line_of(&self, path: &str) -> Option<usize> {
-        let document = toml::de::DeTable::parse(&self.text).ok()?;
-        let mut table = document.get_ref();
-        let mut start = None;
-        for key in path.split('.') {
-            let key = key.split('[').next().unwrap_or(key);
-            let (name, value) = table.iter().find(|(k, _)| k.get_ref().as_ref() == key)?;
-            start = Some(name.span().start);
-            match value.get_ref() {
-                toml::de::DeValue::Table(inner) => table = inner,
-                _ => break,
-            }
-        }
-        start.map(|offset| line_at(&self.text, offset))
+        let document = DeTable::parse(&self.text).ok()?;
+        offset_of(document.get_ref(), path).map(|offset| line_at(&self.text, offset))
     }
+}
+
+/// Where a key or an element of an array begins, in bytes.
+fn offset_of(table: &DeTable<'_>, path: &str) -> Option<usize> {
+    table.iter().find_map(|(key, value)| {
+        let (mut start, mut value) = (key.span().start, value);
+        let mut rest = below(path, key.get_ref())?;
+        while let Some((i, after)) = index(rest) {
+            let DeValue::Array(list) = value.get_ref() else { return None };
+            value = list.get(i)?;
+            (start, rest) = (value.span().start, after);
+        }
+        match (rest.strip_prefix('.'), value.get_ref()) {
+            (None, _) => Some(start),
+            (Some(inside), DeValue::Table(inner)) => offset_of(inner, inside),
+            (Some(_), _) => None,
+        }
+    })
+}
+
+/// What follows `key` in `path`: nothing, or the path of a value inside it. A quoted key may have dots.
+fn below<'a>(path: &'a str, key: &str) -> Option<&'a str> {
+    path.strip_prefix(key).filter(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// The number in brackets at the beginning of `rest`, and what follows it.
+fn index(rest: &str) -> Option<(usize, &str)> {
+    let (number, after) = rest.strip_prefix('[')?.split_once(']')?;
+    Some((number.parse().ok()?, after))
 }
 
 fn line_at(text: &str, offset: usize) -> usize {
@@ -382,8 +408,7 @@ fn overridden(path: &str, message: String) -> ScenarioError {
 }
 
 fn known_presets(name: &str) -> String {
-    let known: Vec<_> = preset::names().collect();
-    format!("{} (known: {})", did_you_mean(name, known.iter().copied()), known.join(", "))
+    suggestion(name, preset::names().collect::<Vec<_>>())
 }
 
 fn one_line(text: &str) -> String {
@@ -400,13 +425,20 @@ fn beside(file: &str, path: &str) -> String {
 }
 
 fn lookup<'a>(table: &'a Table, path: &str) -> Option<&'a Value> {
-    let mut keys = path.split('.');
-    let mut value = table.get(keys.next()?)?;
-    for key in keys {
-        value = value.as_table()?.get(key)?;
-    }
-    Some(value)
+    table.iter().find_map(|(key, mut value)| {
+        let mut rest = below(path, key)?;
+        while let Some((i, after)) = index(rest) {
+            (value, rest) = (value.as_array()?.get(i)?, after);
+        }
+        match rest.strip_prefix('.') {
+            None => Some(value),
+            Some(inside) => lookup(value.as_table()?, inside),
+        }
+    })
 }
+
+/// Stands for a key that is a name: no rule applies to it.
+const NAME: &str = "";
 
 /// Removes from a link what its new key `orbit` or `delay` replaces.
 fn replace_delay(link: &mut Table, new: &str) {
@@ -424,15 +456,24 @@ fn replace_delay(link: &mut Table, new: &str) {
     }
 }
 
-/// Lays `over` on top of `base`. Tables merge; a table with a different tag (`kind`, `name`), a short form and any
-/// other value replace the previous value. `orbit` and `delay` replace each other.
-fn merge(base: &mut Table, over: &Table) {
-    match (over.contains_key("orbit"), over.contains_key("delay")) {
-        (true, false) => replace_delay(base, "orbit"),
-        (false, true) => replace_delay(base, "delay"),
-        _ => {}
+/// Lays `over` on top of `base`; both are at the path `at`. Tables merge; a table with a different tag (`kind`, `name`)
+/// or with a file in place of a kind, a short form and any other value replace the previous value. `orbit` and `delay`
+/// replace each other.
+fn merge(base: &mut Table, over: &Table, at: &str) {
+    if at.strip_prefix("links.").is_some_and(|link| !link.contains('.')) {
+        match (over.contains_key("orbit"), over.contains_key("delay")) {
+            (true, false) => replace_delay(base, "orbit"),
+            (false, true) => replace_delay(base, "delay"),
+            _ => {}
+        }
+    }
+    let of_names = holds_names(at);
+    if !of_names && over.keys().any(|key| names_file(key)) {
+        base.remove("text");
     }
     for (key, new) in over {
+        let here = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
+        let form = if of_names { NAME } else { key };
         let Some(old) = base.get_mut(key) else {
             base.insert(key.clone(), new.clone());
             continue;
@@ -441,20 +482,20 @@ fn merge(base: &mut Table, over: &Table) {
             *old = new.clone();
             continue;
         };
-        if let Some(long) = old.as_str().and_then(|text| expand(key, text)) {
+        if let Some(long) = old.as_str().and_then(|text| expand(form, text)) {
             *old = Value::Table(long);
         }
         match old {
             Value::Table(old_table) => {
                 let differs = |t: &&str| Some(new_table.get(*t)? != old_table.get(*t)?);
-                let other_kind = key == "start"
-                    || is_trace(old_table)
-                    || is_trace(new_table)
-                    || tags(key).iter().any(|t| differs(t).unwrap_or(false));
+                let follows_file = matches!(form, "rate" | "delay" | "fade")
+                    && (is_trace(new_table) || is_trace(old_table) && new_table.contains_key("kind"));
+                let other_kind =
+                    form == "start" || follows_file || tags(form).iter().any(|t| differs(t).unwrap_or(false));
                 if other_kind {
                     old_table.clone_from(new_table);
                 } else {
-                    merge(old_table, new_table);
+                    merge(old_table, new_table, &here);
                 }
             }
             _ => *old = new.clone(),
@@ -468,7 +509,7 @@ mod tests {
 
     fn merged(base: &str, over: &str) -> Table {
         let mut table: Table = base.parse().unwrap();
-        merge(&mut table, &over.parse().unwrap());
+        merge(&mut table, &over.parse().unwrap(), "");
         table
     }
 

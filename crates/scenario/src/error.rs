@@ -52,7 +52,7 @@ pub enum LoadError {
     /// The reader of the scenario has no access to files.
     #[error("files cannot be read here, only presets")]
     NoFiles,
-    /// An error of the system, in its words.
+    /// An error of the operating system, in its words.
     #[error("{0}")]
     System(String),
 }
@@ -99,7 +99,7 @@ impl ValueError {
 pub(crate) struct Problem {
     pub(crate) key: String,
     pub(crate) message: String,
-    /// The file if it is another one, with the line, or 0.
+    /// File and line (0 for none) of a problem that is not in the file that writes the key.
     pub(crate) file: Option<(String, usize)>,
 }
 
@@ -118,6 +118,17 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
         .filter(|&(distance, c)| distance <= c.chars().count().max(word.chars().count()).div_ceil(3))
         .min_by_key(|&(distance, c)| (distance, !c.contains(&word)))
         .map(|(_, c)| c)
+}
+
+/// After an unknown name: the name that was probably meant and all names, `, did you mean "x"? (known: x, y)`; nothing if
+/// there are none.
+pub(crate) fn suggestion<'a>(
+    word: &str,
+    known: impl IntoIterator<Item = &'a str, IntoIter: Clone>,
+) -> String {
+    let known = known.into_iter();
+    let all = known.clone().collect::<Vec<_>>().join(", ");
+    if all.is_empty() { String::new() } else { format!("{} (known: {all})", did_you_mean(word, known)) }
 }
 
 /// `, did you mean "x"?` or nothing.
@@ -151,5 +162,7 @@ mod tests {
         assert_eq!(nearest("recovry", known), Some("recovery"));
         assert_eq!(nearest("rto_min", known), Some("rto-min"));
         assert_eq!(nearest("colour", known), None);
+        assert_eq!(suggestion("rto", known), " (known: recovery, rto-min, start)");
+        assert_eq!(suggestion("rto", []), "");
     }
 }

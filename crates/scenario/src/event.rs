@@ -1,8 +1,9 @@
 //! Events: changes during a run.
 
 use crate::amount::RateSpec;
-use crate::error::{Problem, did_you_mean};
-use crate::model::{EventSpec, GatewayHandoverSpec, is_trace};
+use crate::error::{Problem, suggestion};
+use crate::model::{EventSpec, GatewayHandoverSpec, Scenario, is_trace};
+use crate::resolve::chain::no_gateway;
 use crate::resolved::{
     Direction, Event, FlowGroup, GatewayEvent, GatewayEventKind, GatewayHandover, Link, Resolved,
 };
@@ -19,17 +20,21 @@ const SIGNALLING: Duration = Duration::from_millis(50);
 /// Default rate between two gateways.
 const BACKHAUL: Rate = Rate::from_bits_per_sec(100_000_000);
 
-/// The changes of all events, in order of time. `change` resolves the scenario with the values of an event and of all
-/// events before it.
+/// The changes of all events of `model`, which resolves to `start`, in order of time. `change` resolves the scenario with
+/// the values of an event and of all events before it.
 pub(crate) fn resolve(
-    events: &[EventSpec],
+    model: &Scenario,
     start: &Resolved,
     mut change: impl FnMut(&str, &[(String, Value)]) -> Result<Vec<Link>, Problem>,
 ) -> Result<Vec<Event>, Problem> {
+    let events = &model.event;
     let mut order: Vec<usize> = (0..events.len()).collect();
     // A stable sort: at the same time the order of the file holds.
     order.sort_by_key(|&i| events[i].at.0);
     let mut before = start.links.clone();
+    // Links whose reverse direction has a queue of its own, which does not follow that of the forward direction.
+    let mut own_queue: Vec<bool> =
+        model.links.values().map(|l| l.reverse.as_ref().is_some_and(|r| r.queue.is_some())).collect();
     let mut changes = Vec::new();
     for index in order {
         let event = &events[index];
@@ -52,12 +57,18 @@ pub(crate) fn resolve(
         }
         let mut after = change(&key, &leaves)?;
         for (i, (old, new)) in before.iter().zip(&mut after).enumerate() {
-            for (forward, old, new) in
-                [(true, &old.forward, &mut new.forward), (false, &old.reverse, &mut new.reverse)]
-            {
-                // A buffer given in BDP keeps its size when the rate changes.
-                let named = leaves.iter().any(|(path, _)| path.contains(".queue"));
-                if !named {
+            let link = &start.links[i].name;
+            let sets = |key: String| leaves.iter().any(|(path, _)| *path == key);
+            let forward_limit = sets(format!("links.{link}.queue.limit"));
+            let reverse_limit = sets(format!("links.{link}.reverse.queue.limit"));
+            own_queue[i] |= reverse_limit;
+            let reverse_limit = reverse_limit || forward_limit && !own_queue[i];
+            for (forward, old, new, limit_set) in [
+                (true, &old.forward, &mut new.forward, forward_limit),
+                (false, &old.reverse, &mut new.reverse, reverse_limit),
+            ] {
+                // A queue given in BDP keeps its size when the rate or the delay changes.
+                if !limit_set {
                     new.queue = old.queue;
                 }
                 let replaced = new.fec.as_ref().is_some_and(|fec| fec.code().residual.is_some());
@@ -67,7 +78,6 @@ pub(crate) fn resolve(
                     return refuse(format!("{key}.set"), message.to_owned());
                 }
                 if old.rate != new.rate && old.fade.as_ref().is_some_and(|f| f.sets_rate()) {
-                    let link = &start.links[i].name;
                     let message = format!("the carrier of links.{link}.fade sets the rate: leave this out");
                     return refuse(format!("{key}.set"), message);
                 }
@@ -105,14 +115,8 @@ pub(crate) fn gateway_events(events: &[EventSpec], start: &Resolved) -> Result<V
 
 /// The gateway of this name.
 fn gateway(start: &Resolved, key: String, name: &str) -> Result<usize, Problem> {
-    start.gateways.iter().position(|g| g.name == name).ok_or_else(|| {
-        let names: Vec<&str> = start.gateways.iter().map(|g| g.name.as_str()).collect();
-        let hint = did_you_mean(name, names.iter().copied());
-        let known = if names.is_empty() { "none".into() } else { names.join(", ") };
-        let message =
-            format!("there is no gateway \"{name}\"{hint} (known: {known}): write one of these names");
-        Problem::new(key, message)
-    })
+    let unknown = || Problem::new(key, no_gateway(name, &start.gateways));
+    start.gateways.iter().position(|g| g.name == name).ok_or_else(unknown)
 }
 
 /// A handover, and the gateway that hands over.
@@ -137,22 +141,21 @@ fn handover(
     }
     let link = |name: &String| {
         start.links.iter().position(|l| l.name == *name).ok_or_else(|| {
-            let names: Vec<&str> = start.links.iter().map(|l| l.name.as_str()).collect();
-            let hint = did_you_mean(name, names.iter().copied());
-            let message = format!("there is no link \"{name}\"{hint} (known: {})", names.join(", "));
-            Problem::new(key("path"), message)
+            let hint = suggestion(name, start.links.iter().map(|l| l.name.as_str()));
+            Problem::new(key("path"), format!("there is no link \"{name}\"{hint}"))
         })
     };
     let path = spec.path.as_ref().map(|p| p.iter().map(link).collect::<Result<Vec<_>, _>>()).transpose()?;
     if path.as_ref().is_some_and(Vec::is_empty) {
-        let message = "empty: name the links from the new gateway on, or leave it out for those of before";
+        let message =
+            "empty: name the links from the new gateway on, or leave it out for the links of the old leg";
         return Err(Problem::new(key("path"), message));
     }
     let backhaul = match spec.backhaul {
         None => BACKHAUL,
         Some(RateSpec::Bits(rate)) if rate.bits_per_sec() > 0 => rate,
         Some(_) => {
-            let message = "a rate that can be sent at is needed: write one such as \"100 Mbit/s\"";
+            let message = "neither unlimited nor in packets: write a rate such as \"100 Mbit/s\"";
             return Err(Problem::new(key("backhaul"), message));
         }
     };
@@ -160,13 +163,15 @@ fn handover(
     Ok((from, GatewayHandover { to, path, signalling, backhaul }))
 }
 
-/// The values of a table by their paths, dots and nested tables alike; a table with `kind`
-/// or with a trace is a value.
+/// The values of a table by their paths, whether keys have dots or tables are nested; the value of a key of a link that is
+/// a table with `kind` or with a trace is one value.
 fn flatten(prefix: &str, table: &Table, out: &mut Vec<(String, Value)>) {
     for (key, value) in table {
         let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+        // Above are the tables of all links and of a link, whose keys may be called so as well.
+        let of_link = path.split('.').count() > 2;
         match value {
-            Value::Table(inner) if !inner.contains_key("kind") && !is_trace(inner) => {
+            Value::Table(inner) if !(of_link && (inner.contains_key("kind") || is_trace(inner))) => {
                 flatten(&path, inner, out)
             }
             _ => out.push((path, value.clone())),

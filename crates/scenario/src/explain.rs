@@ -22,6 +22,7 @@ pub(crate) fn locate(
     narrow(table, path, (reported, message), check)
 }
 
+/// The deepest key from `path` on without which the table does not fail in this way.
 fn narrow(
     table: &Table,
     path: String,
@@ -118,7 +119,10 @@ fn found_text(found: &str) -> String {
 
 fn expected_text(expected: &str) -> String {
     match expected {
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number ≥ 0".into(),
+        "u8" => format!("a whole number from 0 to {}", u8::MAX),
+        "u16" => format!("a whole number from 0 to {}", u16::MAX),
+        "u32" => format!("a whole number from 0 to {}", u32::MAX),
+        "u64" | "usize" => "a whole number ≥ 0".into(),
         "f64" => "a number".into(),
         "a boolean" => "true or false".into(),
         "a string" | "string" => "a string in quotes".into(),

@@ -7,25 +7,25 @@ use skyhaul_path::Limit;
 
 /// Memory of a flow, bytes: both ends of a connection, and its counters. Measured with a million flows.
 pub const FLOW: u64 = 6500;
-/// Memory of a packet that waits or is in flight, bytes: its place in a queue that grows by doubling, what its segment says
-/// besides, and its record at the sender.
+/// Memory of a packet that waits or is in flight, bytes: its place in a queue that grows by doubling, the header fields of
+/// its segment, and its record at the sender.
 pub const PACKET: u64 = 200;
 /// Memory of the row of a page or transfer, bytes, in a list that grows by doubling.
 pub const PAGE: u64 = 64;
 /// Bytes of a row of a series besides its values: the time and the number of the flow or link.
 const ROW: u64 = 12;
-/// Columns grow by doubling, and the old and the new one exist at the same time.
+/// Factor for columns that grow by doubling: the old and the new one exist at the same time.
 const GROWTH: u64 = 2;
 /// Default memory limit of a scenario, bytes.
 pub const USUAL_LIMIT: u64 = 4_000_000_000;
 
-/// Memory of so many rows of a sampled series of so many columns, bytes.
+/// Memory of `rows` rows of a sampled series with `columns` columns of values, bytes.
 #[must_use]
 pub fn of_rows(rows: f64, columns: usize) -> f64 {
     if columns == 0 { 0.0 } else { GROWTH as f64 * rows * (ROW + 8 * columns as u64) as f64 }
 }
 
-/// So many bytes in a unit that fits them, such as "6.5 GB".
+/// This number of bytes in a unit that fits it, such as "6.5 GB".
 #[must_use]
 pub fn words(bytes: f64) -> String {
     let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
@@ -84,7 +84,8 @@ pub(crate) fn estimate(scenario: &Resolved) -> Memory {
     }
 }
 
-/// Payload and headers of a group's data in the long run, bit/s on the wire per flow, and of one packet, bit.
+/// Rate of a flow of the group in the long run with headers, bit/s, and its mean packet, bit; `None` without an offered
+/// rate.
 fn on_wire(group: &FlowGroup) -> Option<(f64, f64)> {
     let (offered, header, mss) =
         (group.app.offered()?, f64::from(group.endpoint.header), f64::from(group.endpoint.mss));
@@ -104,8 +105,8 @@ fn capacity(scenario: &Resolved, group: &FlowGroup) -> f64 {
     rates.map(|r| r.bits_per_sec() as f64).fold(f64::INFINITY, f64::min)
 }
 
-/// Memory for the transfers of a group: those that have arrived faster than the path carries them are open at the end of the run,
-/// as many as its sources open at a time.
+/// Memory for the transfers of a group, bytes. Those that have arrived faster than the path carries them are open at the end
+/// of the run, at most as many as its sources open at a time.
 fn transfers(scenario: &Resolved, group: &FlowGroup, duration: f64) -> f64 {
     let (Some(opened), Some((wire, _))) = (group.app.opens(), on_wire(group)) else { return 0.0 };
     let count = f64::from(group.count);
@@ -125,12 +126,12 @@ fn packets(scenario: &Resolved, group: &FlowGroup, duration: f64) -> f64 {
     let tcp = group.transport == Transport::Tcp;
     let full = u64::from(endpoint.mss + endpoint.header);
     let size = 8.0 * if tcp { full } else { group.app.packet().unwrap_or(full) } as f64;
-    // A queue without a limit grows by what comes faster than it is served. Slow start doubles what it serves.
-    let too_much = match group.app.offered() {
+    // A queue without a limit grows by what comes faster than it is served, bit/s; slow start doubles what is served.
+    let excess = match group.app.offered() {
         Some(offered) if !tcp => (offered * count - capacity).max(0.0),
         _ => capacity,
     };
-    let held = group.path.iter().map(|&i| {
+    let on_links = group.path.iter().map(|&i| {
         let direction = group.data_direction(&scenario.links[i]);
         let waiting = match direction.queue.limit {
             _ if direction.rate.mean().is_none() => 0.0,
@@ -138,14 +139,14 @@ fn packets(scenario: &Resolved, group: &FlowGroup, duration: f64) -> f64 {
             Limit::Bytes(n) => 8.0 * n as f64 / size,
             Limit::Unlimited => f64::INFINITY,
         };
-        waiting.min(too_much * duration / size) + capacity * direction.delay.base().as_secs_f64() / size
+        waiting.min(excess * duration / size) + capacity * direction.delay.base().as_secs_f64() / size
     });
     let windows = if tcp {
         count * endpoint.receive_buffer.min(endpoint.send_buffer) as f64 / f64::from(endpoint.mss)
     } else {
         f64::INFINITY
     };
-    held.sum::<f64>().min(windows)
+    on_links.sum::<f64>().min(windows)
 }
 
 fn samples(scenario: &Resolved, flows: f64, duration: f64) -> f64 {

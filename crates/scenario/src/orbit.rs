@@ -66,12 +66,12 @@ fn refused(key: &str, e: Invalid) -> Problem {
 fn nothing_in_sight(config: &Config, sky: &Sky, searched: Duration) -> String {
     let start = sky.moment(Instant::ZERO);
     let mut of_one = Vec::new();
-    let mut counts = [0, 1].map(|end| {
+    let counts = [0, 1].map(|end| {
         sky.candidates(skyhaul_orbit::Stations::One(end), &start, &mut of_one);
         of_one.len()
     });
     let (from, to) = (&config.from, &config.to);
-    let seen = match &mut counts {
+    let visible = match counts {
         [0, 0] => "neither sees a satellite at the start".into(),
         [a, b] => format!("at the start {from} sees {a} and {to} {b}"),
     };
@@ -83,7 +83,7 @@ fn nothing_in_sight(config: &Config, sky: &Sky, searched: Duration) -> String {
         skyhaul_orbit::Relay::InterSatellite => "write a lower elevation, or more satellites",
     };
     format!(
-        "no path between {from} and {to} within {} s: no satellite or chain of satellites is visible from both ({seen}): {remedy}",
+        "no path between {from} and {to} within {} s: no satellite or chain of satellites is visible from both ({visible}): {remedy}",
         searched.as_secs_f64()
     )
 }

@@ -47,9 +47,9 @@ pub enum Series {
     Rate,
     /// Segments retransmitted so far, per flow.
     Retransmissions,
-    /// Retransmission timeout, per flow.
+    /// Retransmission timeout in seconds, per flow.
     Rto,
-    /// Smoothed RTT, per flow.
+    /// Smoothed RTT in seconds, per flow.
     Srtt,
     /// Number of the satellite that the senders' station uses, from 0, per direction of a link over satellites; no value
     /// while there is no path.

@@ -47,15 +47,16 @@ pub(crate) fn resolve_delay(key: &str, spec: &TraceSpec, run: Duration) -> Resul
 
 /// Resolves the fade in a table with a file.
 pub(crate) fn resolve_fade(key: &str, spec: &SeriesSpec, run: Duration) -> Result<Series, Problem> {
-    let rates = TraceSpec {
+    let file_spec = TraceSpec {
         files: vec![(FADES, spec.trace.clone())],
         text: spec.text.clone(),
         interpolation: None,
         end: spec.end,
     };
-    let file = File::of(key, &rates)?;
-    let series = Series::read(file.text, end(&rates), spec.carrier.clone()).map_err(|e| file.problem(e))?;
-    file.long_enough(&rates, series.last(), run)?;
+    let file = File::of(key, &file_spec)?;
+    let series =
+        Series::read(file.text, end(&file_spec), spec.carrier.clone()).map_err(|e| file.problem(e))?;
+    file.long_enough(&file_spec, series.last(), run)?;
     Ok(series)
 }
 
@@ -81,8 +82,9 @@ fn end(spec: &TraceSpec) -> End {
 
 /// A trace file of a scenario, with its content.
 struct File<'a> {
-    /// The full path of the key that names it, and the key alone.
+    /// The full path of the key that names it.
     key: String,
+    /// That key alone, which says what the file gives.
     kind: &'static str,
     name: &'a str,
     text: &'a str,

@@ -8,7 +8,7 @@ use skyhaul_rate::{Config, Invalid, ssvp, tfrc};
 /// Headers of IPv4 and UDP (RFC 791, RFC 768), in bytes.
 pub const UDP_HEADER: u32 = 28;
 
-/// The transport. Short form: "tcp".
+/// The transport. Short form: its kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[schemars(rename = "TransportSpec")]

@@ -11,12 +11,15 @@ use alloc::string::String;
 #[cfg(feature = "schema")]
 use skyhaul_base::amount::Probability;
 
+/// Lowest code rate (*our choice*): far below that of any modem, and a packet is still sent in finite time.
+const LEAST: f64 = 1e-3;
+
 /// A code in the modem.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Config {
-    /// Code rate: the fraction of the transmitter's rate available to packets, above 0 and at most 1.
+    /// Code rate: the fraction of the transmitter's rate available to packets, from 0.001 to 1.
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::probability"))]
     #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
     pub rate: f64,
@@ -28,8 +31,8 @@ pub struct Config {
 /// An impossible code.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Invalid {
-    /// The fraction left for packets is zero or above 1.
-    #[error("{0} is not a code rate: write a number above 0 and up to 1, such as 0.75")]
+    /// The fraction left for packets is below [`LEAST`] or above 1.
+    #[error("{0} is not a code rate: write a number from 0.001 to 1, such as 0.75")]
     Rate(f64),
     /// The losses after decoding are invalid.
     #[error("{key}: {why}", key = .why.key())]
@@ -52,7 +55,7 @@ impl Model for Config {
     type Invalid = Invalid;
 
     fn validate(&self) -> Result<(), Invalid> {
-        if !(self.rate > 0.0 && self.rate <= 1.0) {
+        if !(LEAST..=1.0).contains(&self.rate) {
             return Err(Invalid::Rate(self.rate));
         }
         self.residual

@@ -164,9 +164,10 @@ mod tests {
             (depth(0), "interleave", "write 1 for none"),
             (depth(100_000), "interleave", "write at most 65535"),
             (no_time.into(), "fill-time", "such as \"50 ms\""),
-            (rate(0.0), "rate", "write a number above 0 and up to 1"),
-            (rate(1.01), "rate", "write a number above 0 and up to 1"),
-            (rate(f64::NAN), "rate", "write a number above 0 and up to 1"),
+            (rate(0.0), "rate", "write a number from 0.001 to 1"),
+            (rate(1e-300), "rate", "write a number from 0.001 to 1"),
+            (rate(1.01), "rate", "write a number from 0.001 to 1"),
+            (rate(f64::NAN), "rate", "write a number from 0.001 to 1"),
             (repeat(0), "times", "write 1 or more"),
             (repeat(70_000), "times", "write at most 65535"),
         ] {

@@ -32,7 +32,7 @@ pub trait Model: Clone + Debug + PartialEq {
 /// The effect of a code on packets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Code {
-    /// The fraction of transmitted bits that belong to packets: the code rate of the modem, in (0, 1].
+    /// The fraction of transmitted bits that belong to packets: the code rate of the modem, from 0.001 to 1.
     pub bits: f64,
     /// Losses after decoding in the modem, instead of the link's own losses.
     pub residual: Option<error::Config>,

@@ -314,13 +314,13 @@ impl<P: PacketView> Queue<P> {
         in_service: Option<u32>,
         lost: &mut impl FnMut(P, DropReason),
     ) -> bool {
-        let (mut limit, mut busy) = (self.limit, 0);
+        let (mut limit, mut counted) = (self.limit, 0);
         if let (true, Some(size)) = (self.count_in_service, in_service) {
             limit.packets = limit.packets.saturating_sub(1);
             limit.bytes = limit.bytes.saturating_sub(size.into());
-            busy = 1;
+            counted = size;
         }
-        each!(&mut self.order, Order(q) => q.enqueue(at, p, &mut self.held, limit, busy, lost))
+        each!(&mut self.order, Order(q) => q.enqueue(at, p, &mut self.held, limit, counted, lost))
     }
 
     /// Admits a packet of `size` bytes that is stored elsewhere, like all packets or all of high priority; packets

@@ -79,14 +79,15 @@ pub struct Key {
 /// The waiting packets, and their order. The caller accounts for the packet returned by [`Self::dequeue`].
 pub(super) trait Order<P: PacketView> {
     /// Admits a packet, possibly in place of others, or refuses it, and updates `held`, the total load. Returns
-    /// true if `p` was admitted; lost packets go to `lost`. `busy` is 1 if the packet in service counts as queued.
+    /// true if `p` was admitted; lost packets go to `lost`. `counted` is the size of the packet in service if it counts as
+    /// queued, otherwise 0; `limit` is what it leaves.
     fn enqueue(
         &mut self,
         at: &mut Moment<'_>,
         p: P,
         held: &mut Load,
         limit: Load,
-        busy: u32,
+        counted: u32,
         lost: &mut impl FnMut(P, DropReason),
     ) -> bool;
     /// Makes room for a packet of `size` bytes that is stored elsewhere, like all of high priority. True if it then
@@ -131,10 +132,10 @@ impl<P: PacketView, T: Order<P>> Order<P> for Box<T> {
         p: P,
         held: &mut Load,
         limit: Load,
-        busy: u32,
+        counted: u32,
         lost: &mut impl FnMut(P, DropReason),
     ) -> bool {
-        (**self).enqueue(at, p, held, limit, busy, lost)
+        (**self).enqueue(at, p, held, limit, counted, lost)
     }
     fn make_room(
         &mut self,

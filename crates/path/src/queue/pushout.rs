@@ -202,13 +202,13 @@ impl<P: PacketView> Order<P> for FifoPushout<P> {
         packet: P,
         held: &mut Load,
         limit: Load,
-        busy: u32,
+        counted: u32,
         lost: &mut impl FnMut(P, DropReason),
     ) -> bool {
         let arrival = self.arrivals;
         self.arrivals += 1;
         let lost = &mut |s: Stamped<P>, why| lost(s.packet, why);
-        self.classes.enqueue(at, Stamped { arrival, packet }, held, limit, busy, lost)
+        self.classes.enqueue(at, Stamped { arrival, packet }, held, limit, counted, lost)
     }
     fn dequeue(&mut self, _: &mut Moment<'_>, _: &mut Load, _: &mut impl FnMut(P, DropReason)) -> Option<P> {
         let low_first = match (self.classes.high.front(), self.classes.low.front()) {

@@ -299,11 +299,17 @@ impl<P: PacketView> Order<P> for Red<P> {
         p: P,
         held: &mut Load,
         limit: Load,
-        busy: u32,
+        counted: u32,
         lost: &mut impl FnMut(P, DropReason),
     ) -> bool {
-        let (low, waiting) = (p.low_priority(), held.packets.saturating_add(busy));
-        let Some(p) = self.look(at, p, waiting, (&mut *held, limit), lost) else { return false };
+        let in_service = u32::from(counted > 0);
+        let (low, waiting) = (p.low_priority(), held.packets.saturating_add(in_service));
+        // The thresholds are fractions of the whole limit.
+        let whole = Load {
+            packets: limit.packets.saturating_add(in_service),
+            bytes: limit.bytes.saturating_add(counted.into()),
+        };
+        let Some(p) = self.look(at, p, waiting, (&mut *held, whole), lost) else { return false };
         let admitted = self.waiting.admit(at.now, p, held, limit, lost);
         if !admitted {
             self.class(low).curve.signalled();
@@ -404,6 +410,23 @@ mod tests {
             }
         }
         q
+    }
+
+    #[test]
+    fn default_thresholds_are_fractions_of_the_whole_limit() {
+        // Of 12 packets: 2 and 6. An arrival that finds one waiting and one in service is at the lower threshold.
+        for (limit, lost) in [(Limit::Packets(12), 0), (Limit::Bytes(12_000), 0), (Limit::Packets(11), 1)] {
+            let config = Config { max_probability: 1.0, weight: 1.0, ..Config::default() };
+            let queue = QueueConfig { limit, count_in_service: true, ..QueueConfig::default().with(config) };
+            let mut q = Bench::new(queue);
+            assert!(q.arrive(ms(0), data(0)));
+            for id in 1..100 {
+                if q.arrive(ms(1), data(id)) {
+                    q.leave(ms(1));
+                }
+            }
+            assert_eq!(q.lost.len().min(1), lost, "{limit:?}");
+        }
     }
 
     #[test]

@@ -79,14 +79,14 @@ impl<P: PacketView> Order<P> for Threshold<P> {
         p: P,
         held: &mut Load,
         limit: Load,
-        busy: u32,
+        counted: u32,
         lost: &mut impl FnMut(P, DropReason),
     ) -> bool {
-        if p.low_priority() && held.packets.saturating_add(busy) >= self.low_below {
+        if p.low_priority() && held.packets.saturating_add(u32::from(counted > 0)) >= self.low_below {
             lost(p, DropReason::Full);
             return false;
         }
-        self.fifo.enqueue(at, p, held, limit, busy, lost)
+        self.fifo.enqueue(at, p, held, limit, counted, lost)
     }
     fn dequeue(
         &mut self,

@@ -60,9 +60,9 @@ pub struct LinkCheck {
     /// The satellites of the link; `None` on links without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub orbit: Option<OrbitCheck>,
-    /// Normalised bandwidth ratio k (RFC 3449 §2) of the TCP group with the largest packets on this link: the number
-    /// of its packets sent forward in the transmission time of one acknowledgement in reverse. `None` if a rate is
-    /// unlimited.
+    /// Normalised bandwidth ratio k (RFC 3449 §2) of the TCP group with the largest packets that sends forward on this
+    /// link: the number of its packets sent in the transmission time of one acknowledgement in reverse. `None` without
+    /// such a group, or if a rate is unlimited.
     pub ack_ratio: Option<f64>,
 }
 
@@ -127,7 +127,7 @@ pub struct FlowCheck {
     pub base_rtt_s: f64,
     /// The largest window: the smaller of the receiver's and the sender's buffer.
     pub window_segments: f64,
-    /// Probability that a channel on the path loses a packet.
+    /// Probability that a channel on the path loses a packet and nothing repairs it.
     pub loss: f64,
     /// Its data crosses links in their reverse direction.
     #[serde(skip_serializing_if = "is_false")]
@@ -234,7 +234,7 @@ pub fn check(scenario: &Resolved) -> Check {
     check
 }
 
-/// Whether the loss formulas describe the steady state of the flow.
+/// Whether the loss formulas for Reno describe the steady state of this control.
 fn reno_class(cc: &str) -> bool {
     matches!(cc, "tahoe" | "reno" | "newreno" | "sack" | "prr")
 }
@@ -336,7 +336,7 @@ fn random_loss(f: &FlowGroup, loss: f64, rtt: f64, t0: f64, window: f64) -> Opti
     let b = f64::from(f.endpoint.delayed_ack.every);
     match f.transport {
         Transport::Tcp => throughput::pftk(loss, rtt, t0, b, window).ok(),
-        // Its oracle ignores channel losses.
+        // With this option it knows which losses are those of the channel, and ignores them.
         Transport::Tfrc(c) if c.ignore_corruption => None,
         Transport::Tfrc(c) => {
             throughput::tfrc(loss, rtt, (4.0 * rtt).max(c.rto_floor.as_secs_f64()), 1.0).ok()

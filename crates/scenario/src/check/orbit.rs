@@ -185,56 +185,61 @@ fn range(low: f64, high: f64, decimals: usize) -> String {
 
 impl fmt::Display for OrbitCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        show(f, self)
+        let [from, to] = &self.stations;
+        let what = if self.satellites == 1 { "satellite" } else { "satellites" };
+        let how = match (self.inter_satellite, self.diversity) {
+            (true, _) => "from satellite to satellite",
+            (false, "best") => "by the nearer of two satellites",
+            (false, "both") => "by two satellites, each packet over both",
+            (false, _) => "by one satellite at a time",
+        };
+        let how = if self.satellites == 1 { "" } else { how };
+        let comma = if how.is_empty() { "" } else { ", " };
+        writeln!(f, "  orbit        {from} - {to} over {} {what}{comma}{how}", self.satellites)?;
+        let (Some(min), Some(max), Some(mean)) = (self.delay_min_s, self.delay_max_s, self.delay_mean_s)
+        else {
+            return writeln!(
+                f,
+                "    delay      none: no satellite in sight within {} s",
+                short(self.looked_at_s)
+            );
+        };
+        let share = |s: f64| super::display::percent(s / self.looked_at_s);
+        write!(f, "    delay      {} ms, mean {:.3} ms", range(min * 1e3, max * 1e3, 3), mean * 1e3)?;
+        writeln!(f, ", in the first {} s", short(self.looked_at_s))?;
+        writeln!(f, "    handovers  {}, interrupted {}", self.handovers, share(self.interrupted_s))?;
+        let out: f64 = self.outages_s.iter().map(|[a, b]| b - a).sum();
+        write!(f, "    outages    {}", self.outages_s.len())?;
+        if let Some([a, b]) = self.outages_s.first() {
+            write!(f, ", {} of the time; the first from {a:.1} s to {b:.1} s", share(out))?;
+        }
+        writeln!(f)?;
+        if self.passes.len() == 1 && self.outages_s.is_empty() {
+            let p = &self.passes[0];
+            let elevation = range(p.elevation_min_deg, p.elevation_max_deg, 2);
+            return writeln!(f, "    satellite  {}, elevation {elevation} deg", p.satellite);
+        }
+        let width =
+            self.passes.iter().take(SHOWN).map(|p| p.satellite.chars().count()).max().unwrap_or(0).max(9);
+        writeln!(
+            f,
+            "    {:width$}  {:>9}  {:>9}  {:>16}  {:>18}",
+            "satellite", "from s", "until s", "elevation deg", "delay ms"
+        )?;
+        for p in self.passes.iter().take(SHOWN) {
+            let elevation = range(p.elevation_min_deg, p.elevation_max_deg, 1);
+            let delay = range(p.delay_min_s * 1e3, p.delay_max_s * 1e3, 2);
+            let PassCheck { satellite, from_s, until_s, .. } = p;
+            writeln!(
+                f,
+                "    {satellite:width$}  {from_s:>9.1}  {until_s:>9.1}  {elevation:>16}  {delay:>18}"
+            )?;
+        }
+        if self.passes.len() > SHOWN {
+            writeln!(f, "    and {} more", self.passes.len() - SHOWN)?;
+        }
+        Ok(())
     }
-}
-
-fn show(f: &mut fmt::Formatter<'_>, o: &OrbitCheck) -> fmt::Result {
-    let [from, to] = &o.stations;
-    let what = if o.satellites == 1 { "satellite" } else { "satellites" };
-    let how = match (o.inter_satellite, o.diversity) {
-        (true, _) => "from satellite to satellite",
-        (false, "best") => "by the nearer of two satellites",
-        (false, "both") => "by two satellites, each packet over both",
-        (false, _) => "by one satellite at a time",
-    };
-    let how = if o.satellites == 1 { "" } else { how };
-    let comma = if how.is_empty() { "" } else { ", " };
-    writeln!(f, "  orbit        {from} - {to} over {} {what}{comma}{how}", o.satellites)?;
-    let (Some(min), Some(max), Some(mean)) = (o.delay_min_s, o.delay_max_s, o.delay_mean_s) else {
-        return writeln!(f, "    delay      none: no satellite in sight within {} s", short(o.looked_at_s));
-    };
-    let share = |s: f64| super::display::percent(s / o.looked_at_s);
-    write!(f, "    delay      {} ms, mean {:.3} ms", range(min * 1e3, max * 1e3, 3), mean * 1e3)?;
-    writeln!(f, ", in the first {} s", short(o.looked_at_s))?;
-    writeln!(f, "    handovers  {}, interrupted {}", o.handovers, share(o.interrupted_s))?;
-    let out: f64 = o.outages_s.iter().map(|[a, b]| b - a).sum();
-    write!(f, "    outages    {}", o.outages_s.len())?;
-    if let Some([a, b]) = o.outages_s.first() {
-        write!(f, ", {} of the time; the first from {a:.1} s to {b:.1} s", share(out))?;
-    }
-    writeln!(f)?;
-    if o.passes.len() == 1 && o.outages_s.is_empty() {
-        let p = &o.passes[0];
-        let elevation = range(p.elevation_min_deg, p.elevation_max_deg, 2);
-        return writeln!(f, "    satellite  {}, elevation {elevation} deg", p.satellite);
-    }
-    let width = o.passes.iter().take(SHOWN).map(|p| p.satellite.chars().count()).max().unwrap_or(0).max(9);
-    writeln!(
-        f,
-        "    {:width$}  {:>9}  {:>9}  {:>16}  {:>18}",
-        "satellite", "from s", "until s", "elevation deg", "delay ms"
-    )?;
-    for p in o.passes.iter().take(SHOWN) {
-        let elevation = range(p.elevation_min_deg, p.elevation_max_deg, 1);
-        let delay = range(p.delay_min_s * 1e3, p.delay_max_s * 1e3, 2);
-        let PassCheck { satellite, from_s, until_s, .. } = p;
-        writeln!(f, "    {satellite:width$}  {from_s:>9.1}  {until_s:>9.1}  {elevation:>16}  {delay:>18}")?;
-    }
-    if o.passes.len() > SHOWN {
-        writeln!(f, "    and {} more", o.passes.len() - SHOWN)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -270,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn two_satellites_at_a_time_are_told() {
+    fn two_satellites_at_a_time_are_described() {
         for (diversity, words) in [("best", "by the nearer of two"), ("both", "each packet over both")] {
             let orbit = format!(
                 "{{ from = 'London', to = 'Madrid', constellation = 'leo550', diversity = '{diversity}' }}"
@@ -297,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_satellite_that_stands_still_is_told_in_a_line() {
+    fn a_satellite_that_stands_still_takes_one_line() {
         let check = checked(
             "{ from = 'Palermo', to = 'Houston', constellation = { kind = 'stationary', longitude = '-34.5 deg' } }",
         );

@@ -47,11 +47,14 @@ pub struct RepeatsCheck {
 /// The outcome for packets of one size on a direction.
 pub(super) struct Repaired {
     code: Code,
+    /// Fraction of transmissions lost.
     transmission: f64,
+    /// Fraction of packets that the code does not recover.
     code_loss: f64,
-    /// Residual loss of packets.
+    /// Fraction of packets that nothing recovers.
     pub(super) loss: f64,
-    sent: f64,
+    /// Mean number of transmissions of a packet.
+    transmissions: f64,
 }
 
 impl Repaired {
@@ -60,15 +63,15 @@ impl Repaired {
         let code = d.fec.as_ref().map_or(Code::NONE, Config::code);
         let transmission = config.losses().mean_loss(size);
         let code_loss = code.residual_loss(transmission);
-        let (loss, sent) = d.arq.map_or((code_loss, 1.0), |arq| {
+        let (loss, transmissions) = d.arq.map_or((code_loss, 1.0), |arq| {
             (arq.residual_loss(code_loss), arq.mean_transmissions(code_loss))
         });
-        Self { code, transmission, code_loss, loss, sent }
+        Self { code, transmission, code_loss, loss, transmissions }
     }
 
     /// Fraction of the transmitter's rate that carries first transmissions.
     pub(super) fn share(&self) -> f64 {
-        self.code.rate() / self.sent
+        self.code.rate() / self.transmissions
     }
 
     /// The report; `None` without repair.
@@ -100,7 +103,7 @@ impl Repaired {
                 window_s: (sending > 0.0).then(|| f64::from(arq.window) * sending),
                 retries: arq.retries,
                 period_s: period(arq),
-                mean_transmissions: self.sent,
+                mean_transmissions: self.transmissions,
                 in_order: arq.in_order,
             }),
             worst_delay_s: coded + delay.as_secs_f64() + d.arq.map_or(0.0, period) * f64::from(retries),

@@ -103,7 +103,7 @@ fn where_nothing_can_arrive_a_warning_says_so() {
 }
 
 #[test]
-fn a_fade_that_changes_nothing_in_the_run_is_told() {
+fn a_fade_that_changes_nothing_in_the_run_is_reported() {
     let of = |sets: &[&str]| {
         let mut document = Document::preset("geo-hts-ka").unwrap();
         sets.iter().for_each(|set| document.set(set).unwrap());
@@ -378,7 +378,7 @@ fn each_mistake_has_its_warning() {
 }
 
 #[test]
-fn timers_and_measurements_shorter_than_the_path_are_told() {
+fn timers_and_measurements_shorter_than_the_path_are_reported() {
     let warnings = |sets: &[&str], code: &str| {
         let far = ["links.sat.delay=5 s", "flows.bulk.cc=sack", "flows.bulk.endpoint=modern"];
         let warnings = checked(&[&far, sets].concat()).warnings;
@@ -402,6 +402,33 @@ fn timers_and_measurements_shorter_than_the_path_are_told() {
     }
     assert_eq!(warnings(&["flows.bulk.cc={ name = 'bbr', min-rtt-window = 200.0 }"], "rtt-probing"), []);
     assert_eq!(warnings(&[], "rtt-probing"), []);
+}
+
+#[test]
+fn warnings_of_legs_name_keys_of_the_chain() {
+    let chain =
+        |legs: &str| format!("chain = {{ kind = 'split3', gateways = ['g', 'h'], legs = {{ {legs} }} }}");
+    let warnings = |flow: &str| {
+        let link = |name: &str| format!("links.{name}={{ rate = '10 Mbit/s', delay = '1 ms' }}");
+        let (a, b, c) = (link("a"), link("b"), link("c"));
+        let gateways = "gateways={ g = { behind = 'a' }, h = { behind = 'b' } }";
+        let path = format!("path = ['a', 'b', 'c'], cc = 'peach', endpoint = 'ns2-2004', {flow}");
+        let one = format!("flows.bulk={{ start = '0 s', {path} }}");
+        let two = format!("flows.two={{ start = '5 s', {path} }}");
+        let warnings = checked(&[&a, &b, &c, gateways, &one, &two]).warnings;
+        warnings.into_iter().map(|w| (w.code, w.key)).collect::<Vec<_>>()
+    };
+    let keys = |all: &[(&str, String)], code: &str| {
+        all.iter().filter(|w| w.0 == code).map(|w| w.1.clone()).collect::<Vec<_>>()
+    };
+    // Only the first leg has a control with probes, and the legs start when they are opened.
+    let xtp =
+        warnings(&chain("g = { transport = { kind = 'xtp-like', rate = '9 Mbit/s' } }, h = { cc = 'sack' }"));
+    assert_eq!(keys(&xtp, "priority-ignored"), ["links.a.queue"; 2]);
+    assert_eq!(keys(&xtp, "same-start"), [""; 0]);
+    let off = warnings(&chain("g = { endpoint = { probes = 'off' } }, h = { cc = 'sack' }"));
+    let want = ["bulk", "two"].map(|flow| format!("flows.{flow}.chain.legs.g.endpoint.probes"));
+    assert_eq!(keys(&off, "probes-off"), want);
 }
 
 #[test]
@@ -569,7 +596,7 @@ fn no_packet_takes_longer_than_the_worst_delay() {
 }
 
 #[test]
-fn repair_that_rests_or_replaces_is_noted() {
+fn repair_that_idles_or_replaces_losses_is_reported() {
     assert!(codes(&["links.sat.arq={ window = \"100 packets\" }"]).contains(&"arq-window-short"));
     assert!(!codes(&["links.sat.arq={}"]).contains(&"arq-window-short"));
     let rate = "links.sat.fec={ kind = \"rate\", rate = 0.5, residual = { kind = \"ber\", ber = 1e-9 } }";

@@ -4,7 +4,7 @@ use super::{
     Active, Check, DirectionCheck, FlowCheck, Warning, ack_ratio, display::percent, display::short,
     packets_per_ack, reno_class,
 };
-use crate::resolved::{App, Change, Direction, Event, FlowGroup, Resolved, Start, Transport};
+use crate::resolved::{App, Change, Direction, Event, FlowGroup, Link, Resolved, Start, Transport};
 use skyhaul_analysis::{loss, utilization};
 use skyhaul_base::Instant;
 use skyhaul_path::Limit;
@@ -13,12 +13,12 @@ use skyhaul_tcp::config::ProbeNegotiation;
 
 /// A queue outside this range of BDPs raises a warning.
 const USUAL_QUEUE: (f64, f64) = (0.25, 4.0);
-/// Packet loss from which a bit error rate raises one.
+/// A bit error rate raises a warning from this packet loss on.
 const MUCH_LOSS: f64 = 1e-3;
-/// A control that measures the minimum RTT more often than once in so many of them does little else: sending less while the
-/// queue drains, and the measurement itself, take two.
+/// A control that measures the minimum RTT raises a warning if it does so more often than once in this many RTTs: the queue
+/// drains for about one RTT and the measurement takes another, and in both it sends less.
 const FEW_RTTS: f64 = 5.0;
-/// Number of other seeds whose fade is tried.
+/// Number of following seeds that are tried if a fade changes nothing.
 const SKIES: u64 = 20;
 /// Number of recorded values from which a file grows beyond a few hundred megabytes.
 const MANY_VALUES: f64 = 2e7;
@@ -27,7 +27,7 @@ const MANY_VALUES: f64 = 2e7;
 pub(super) fn warnings(scenario: &Resolved, check: &Check) -> Vec<Warning> {
     let mut out = Vec::new();
     dead_ends(scenario, check, &mut out);
-    still_skies(scenario, check, &mut out);
+    unchanging_fades(scenario, check, &mut out);
     queues(scenario, check, &mut out);
     phases(scenario, check, &mut out);
     windows(scenario, check, &mut out);
@@ -37,7 +37,7 @@ pub(super) fn warnings(scenario: &Resolved, check: &Check) -> Vec<Warning> {
     repairs(scenario, check, &mut out);
     priorities(scenario, check, &mut out);
     loads(scenario, check, &mut out);
-    held_back(scenario, check, &mut out);
+    delayed_frames(scenario, check, &mut out);
     starts(scenario, &mut out);
     limits(scenario, check, &mut out);
     ratios(scenario, check, &mut out);
@@ -48,7 +48,7 @@ pub(super) fn warnings(scenario: &Resolved, check: &Check) -> Vec<Warning> {
 
 /// A short trial of a long scenario is not a mistake, but it is reported.
 fn late_events(scenario: &Resolved, out: &mut Vec<Warning>) {
-    // A change of both directions of a link is one.
+    // A change of both directions of a link counts once.
     let mut all: Vec<_> = Vec::new();
     for e in &scenario.events {
         let change = (e.at, e.link, core::mem::discriminant(&e.change));
@@ -78,45 +78,58 @@ fn push(out: &mut Vec<Warning>, code: &'static str, key: String, message: String
 }
 
 /// A direction of a link.
-struct OneWay<'a> {
+struct LinkDirection<'a> {
     /// Position of the link.
     index: usize,
     forward: bool,
     /// The path of its keys.
     path: String,
-    direction: &'a Direction,
+    config: &'a Direction,
     check: &'a DirectionCheck,
 }
 
-impl OneWay<'_> {
+impl LinkDirection<'_> {
     fn key(&self, key: &str) -> String {
         format!("{}.{key}", self.path)
     }
 }
 
 /// Both directions of all links, the forward one of each first.
-fn directions<'a>(scenario: &'a Resolved, check: &'a Check) -> impl Iterator<Item = OneWay<'a>> {
+fn directions<'a>(scenario: &'a Resolved, check: &'a Check) -> impl Iterator<Item = LinkDirection<'a>> {
     scenario.links.iter().zip(&check.links).enumerate().flat_map(|(index, (link, derived))| {
         let path = format!("links.{}", link.name);
         let reverse = format!("{path}.reverse");
         [
-            OneWay { index, forward: true, path, direction: &link.forward, check: &derived.forward },
-            OneWay {
+            LinkDirection { index, forward: true, path, config: &link.forward, check: &derived.forward },
+            LinkDirection {
                 index,
                 forward: false,
                 path: reverse,
-                direction: &link.reverse,
+                config: &link.reverse,
                 check: &derived.reverse,
             },
         ]
     })
 }
 
+/// The path of a group's keys: those of a leg are in its chain.
+fn path_of(scenario: &Resolved, group: &FlowGroup) -> String {
+    let leg = scenario.flows.iter().find_map(|head| {
+        let chain = head.chain()?;
+        let place = chain.legs.iter().position(|&leg| scenario.flows[leg].name == group.name)?;
+        Some((head, &scenario.gateways[chain.gateways[place]]))
+    });
+    leg.map_or_else(
+        || format!("flows.{}", group.name),
+        |(head, gateway)| format!("flows.{}.chain.legs.{}", head.name, gateway.name),
+    )
+}
+
 /// A direction of a link that carries data, and the groups whose data it carries.
 struct Carrier<'a> {
     /// The path of its keys.
     key: String,
-    /// As texts name it.
+    /// Its name in messages: that of the link, followed by "in reverse" for that direction.
     name: String,
     direction: &'a Direction,
     check: &'a DirectionCheck,
@@ -125,16 +138,17 @@ struct Carrier<'a> {
 
 /// All directions of links that carry data.
 fn carriers<'a>(scenario: &'a Resolved, check: &'a Check) -> impl Iterator<Item = Carrier<'a>> {
-    directions(scenario, check).filter_map(|way| {
+    directions(scenario, check).filter_map(|direction| {
         let all = scenario.flows.iter().zip(&check.flows);
-        let sends = |f: &FlowGroup| f.path.contains(&way.index) && f.sends_forward() == way.forward;
+        let sends =
+            |f: &FlowGroup| f.path.contains(&direction.index) && f.sends_forward() == direction.forward;
         let groups: Vec<_> = all.filter(|(f, _)| sends(f)).collect();
-        let in_reverse = if way.forward { "" } else { " in reverse" };
+        let in_reverse = if direction.forward { "" } else { " in reverse" };
         (!groups.is_empty()).then(|| Carrier {
-            name: format!("{}{in_reverse}", scenario.links[way.index].name),
-            key: way.path,
-            direction: way.direction,
-            check: way.check,
+            name: format!("{}{in_reverse}", scenario.links[direction.index].name),
+            key: direction.path,
+            direction: direction.config,
+            check: direction.check,
             groups,
         })
     })
@@ -150,49 +164,53 @@ fn dead_ends(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
             "a run of no length has no events: write \"100 s\"".into(),
         );
     }
-    for way in directions(scenario, check).filter(|way| way.check.flows > 0) {
-        let (d, c) = (way.direction, way.check);
+    for direction in directions(scenario, check).filter(|direction| direction.check.flows > 0) {
+        let (d, c) = (direction.config, direction.check);
         let changes = |change: fn(&Change) -> bool| {
-            let own =
-                |e: &&Event| e.link == way.index && e.forward == way.forward && e.at < scenario.duration;
+            let own = |e: &&Event| {
+                e.link == direction.index && e.forward == direction.forward && e.at < scenario.duration
+            };
             scenario.events.iter().filter(own).any(|e| change(&e.change))
         };
         if !d.up && !changes(|c| matches!(c, Change::Up(true))) {
             let message = "the link is down for the whole run: nothing arrives; write true, or an event that brings it up";
-            push(out, "nothing-arrives", way.key("up"), message.into());
+            push(out, "nothing-arrives", direction.key("up"), message.into());
         }
         if c.loss >= 1.0 && !changes(|c| matches!(c, Change::Error(_))) {
             let message = "the channel loses every packet: nothing arrives; write a loss below 1";
-            push(out, "nothing-arrives", way.key("error"), message.into());
+            push(out, "nothing-arrives", direction.key("error"), message.into());
         }
         if c.fade.as_ref().is_some_and(|f| f.outage >= 1.0) {
             let message = "the signal is too weak for the most robust ModCod even under a clear sky: nothing arrives; write a \
                            higher es-n0, or a ModCod that needs less";
-            push(out, "nothing-arrives", way.key("fade.carrier.es-n0"), message.into());
+            push(out, "nothing-arrives", direction.key("fade.carrier.es-n0"), message.into());
         }
-        let small = c.queue_packets.is_some_and(|n| n < 1.0) && matches!(d.queue.limit, Limit::Bytes(_));
-        if small && d.rate.mean().is_some() && !changes(|c| matches!(c, Change::Limit(_))) {
+        let too_small = c.queue_packets.is_some_and(|n| n < 1.0) && matches!(d.queue.limit, Limit::Bytes(_));
+        if too_small && d.rate.mean().is_some() && !changes(|c| matches!(c, Change::Limit(_))) {
             let message = format!(
                 "the queue holds less than one packet of {} B: a packet that finds the link busy is dropped; write a limit of \
                  some packets",
                 c.packet_bytes
             );
-            push(out, "queue-none", way.key("queue"), message);
+            push(out, "queue-none", direction.key("queue"), message);
         }
     }
 }
 
-/// Fades that change nothing in the run: its own seed, and how many of others do better.
-fn still_skies(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
+/// Fades that change nothing in the run with its seed, and how many of the following seeds give a change.
+fn unchanging_fades(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     let end = Instant::ZERO + scenario.duration;
-    for way in directions(scenario, check).filter(|way| way.check.flows > 0 && !scenario.duration.is_zero()) {
-        let (link, direction) = (&scenario.links[way.index], if way.forward { "forward" } else { "reverse" });
+    for direction in directions(scenario, check)
+        .filter(|direction| direction.check.flows > 0 && !scenario.duration.is_zero())
+    {
+        let (link, name) =
+            (&scenario.links[direction.index], if direction.forward { "forward" } else { "reverse" });
         // Too weak a signal has its own warning.
-        if way.check.fade.as_ref().is_none_or(|f| f.outage >= 1.0) {
+        if direction.check.fade.as_ref().is_none_or(|f| f.outage >= 1.0) {
             continue;
         }
         let changes = |seed: u64| {
-            let Some(mut course) = way.direction.fade_course(seed, link, direction) else { return false };
+            let Some(mut course) = direction.config.fade_course(seed, link, name) else { return false };
             let (mut rate, mut loss) = (None, 0.0);
             while course.next() < end {
                 let start = course.next() == Instant::ZERO;
@@ -217,8 +235,18 @@ fn still_skies(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
             scenario.seed,
             short(scenario.duration.as_secs_f64())
         );
-        push(out, "fade-still", way.key("fade"), message);
+        push(out, "fade-still", direction.key("fade"), message);
     }
+}
+
+/// So many packets, such as "1 packet".
+fn counted(packets: f64) -> String {
+    format!("{} packet{}", short(packets), if packets == 1.0 { "" } else { "s" })
+}
+
+/// The beginning of a sentence about them.
+fn packets_are(packets: f64) -> String {
+    format!("{} {}", counted(packets), if packets == 1.0 { "is" } else { "are" })
 }
 
 fn queues(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
@@ -236,8 +264,8 @@ fn queues(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         if bdp < USUAL_QUEUE.0 {
             let Ok(in_phase) = utilization::clean_utilization(full, packets, 0.5) else { continue };
             let message = format!(
-                "{} packets are {} of the BDP: Reno flows that lose packets at the same time use {} of a loss-free link",
-                short(packets),
+                "{} {} of the BDP: Reno flows that lose packets at the same time use {} of a loss-free link",
+                packets_are(packets),
                 short(bdp),
                 percent(in_phase)
             );
@@ -245,7 +273,7 @@ fn queues(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
         } else if bdp > USUAL_QUEUE.1 {
             let delay =
                 d.queue_s.map_or_else(String::new, |s| format!(": it adds up to {} s of delay", short(s)));
-            push(out, "queue-long", key, format!("{} packets are {} BDP{delay}", short(packets), short(bdp)));
+            push(out, "queue-long", key, format!("{} {} BDP{delay}", packets_are(packets), short(bdp)));
         }
     }
 }
@@ -337,7 +365,7 @@ fn timers(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
                 short(time),
                 short(rtt)
             );
-            push(out, "timer-short", format!("flows.{}.endpoint.{key}", flow.name), message);
+            push(out, "timer-short", format!("{}.endpoint.{key}", path_of(scenario, group)), message);
         }
         // Whatever its name, a control with such an option sends less while it measures.
         let options = serde_json::to_value(&group.cc).unwrap_or_default();
@@ -351,7 +379,7 @@ fn timers(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
                 short(time / rtt),
                 flow.cc
             );
-            push(out, "rtt-probing", format!("flows.{}.cc.{key}", flow.name), message);
+            push(out, "rtt-probing", format!("{}.cc.{key}", path_of(scenario, group)), message);
         }
     }
 }
@@ -359,63 +387,66 @@ fn timers(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
 fn windows(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     for Carrier { name, check: direction, groups, .. } in carriers(scenario, check) {
         let Some(rate) = direction.rate_packets_s else { continue };
-        let (mut most, mut names) = (0.0, Vec::new());
+        let (mut total, mut flows) = (0.0, Vec::new());
         // A flow limited by its application is not meant to fill the link.
-        for (_, flow) in groups.into_iter().filter(|(f, _)| f.app.offered().is_none()) {
+        for (group, flow) in groups.into_iter().filter(|(f, _)| f.app.offered().is_none()) {
             let own = flow.bounds.window.unwrap_or(f64::INFINITY) * f64::from(flow.packet_bytes);
-            most += own / f64::from(direction.packet_bytes.max(1)) * f64::from(flow.count);
-            names.push(flow);
+            total += own / f64::from(direction.packet_bytes.max(1)) * f64::from(flow.count);
+            flows.push(group);
         }
-        let [first, ..] = names.as_slice() else { continue };
-        if most < rate * 0.999 {
+        let [first, ..] = flows.as_slice() else { continue };
+        if total < rate * 0.999 {
             let message = format!(
                 "windows allow {} of the {} packets/s of link {name}: no congestion control can fill it",
-                short(most),
+                short(total),
                 short(rate),
             );
-            push(out, "window-short", format!("flows.{}.rwnd", first.name), message);
+            push(out, "window-short", format!("{}.rwnd", path_of(scenario, first)), message);
         }
     }
 }
 
 fn errors(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
-    let mut said: Option<(usize, &error::Config)> = None;
-    for way in directions(scenario, check) {
-        let error = &way.direction.error;
+    let mut last: Option<(usize, &error::Config)> = None;
+    for direction in directions(scenario, check) {
+        let error = &direction.config.error;
         let error::Config::Ber(ber::Config { ber, ber_unit: ber::Unit::Bit, code: None, .. }) = error else {
             continue;
         };
         // Once for a link with the same model in both directions.
-        if way.check.loss < MUCH_LOSS || way.check.flows == 0 || said == Some((way.index, error)) {
+        if direction.check.loss < MUCH_LOSS
+            || direction.check.flows == 0
+            || last == Some((direction.index, error))
+        {
             continue;
         }
-        said = Some((way.index, error));
+        last = Some((direction.index, error));
         let message = format!(
             "a bit error rate of {ber:e} loses {} of packets of {} B: if {ber:e} of packets is meant, write \
              {{ kind = \"per\", p = {ber:e} }}; if it holds before decoding, the loss behind the decoder is far lower",
-            percent(way.check.loss),
-            way.check.packet_bytes
+            percent(direction.check.loss),
+            direction.check.packet_bytes
         );
-        push(out, "ber-not-per", way.key("error"), message);
+        push(out, "ber-not-per", direction.key("error"), message);
     }
 }
 
 fn repairs(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
-    for way in directions(scenario, check) {
-        let error = &way.direction.error;
-        if way.direction.link_config().losses() != *error && *error != error::Config::NONE {
+    for direction in directions(scenario, check) {
+        let error = &direction.config.error;
+        if direction.config.link_config().losses() != *error && *error != error::Config::NONE {
             let message = "the code's residual loss replaces it: leave one of them out";
-            push(out, "error-replaced", way.key("error"), message.into());
+            push(out, "error-replaced", direction.key("error"), message.into());
         }
-        let Some(r) = way.check.repair.as_ref().and_then(|r| r.repeats.as_ref()) else { continue };
+        let Some(r) = direction.check.repair.as_ref().and_then(|r| r.repeats.as_ref()) else { continue };
         // Outstanding data while the link is full.
-        if r.window_s.is_some_and(|s| s < 0.999 * 2.0 * way.check.delay_s) {
+        if r.window_s.is_some_and(|s| s < 0.999 * 2.0 * direction.check.delay_s) {
             let message = format!(
-                "{} packets last {} s and an acknowledgement takes longer: the link idles",
-                r.window_packets,
+                "the window of {} is sent in {} s and an acknowledgement takes longer: the link idles",
+                counted(r.window_packets.into()),
                 short(r.window_s.unwrap_or(0.0))
             );
-            push(out, "arq-window-short", way.key("arq.window"), message);
+            push(out, "arq-window-short", direction.key("arq.window"), message);
         }
     }
 }
@@ -423,7 +454,7 @@ fn repairs(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
 fn priorities(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     for (flow, derived) in scenario.flows.iter().zip(&check.flows) {
         let Some(policy) = flow.cc.policy(&flow.endpoint.rules) else { continue };
-        if flow.transport.sends_datagrams() {
+        if flow.transport.sends_datagrams() || flow.rate_leg().is_some() {
             continue;
         }
         let probes_off = flow.endpoint.probes == ProbeNegotiation::Off;
@@ -433,7 +464,7 @@ fn priorities(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
                  recovery; write probes = \"negotiate\"",
                 derived.cc
             );
-            push(out, "probes-off", format!("flows.{}.endpoint.probes", derived.name), message);
+            push(out, "probes-off", format!("{}.endpoint.probes", path_of(scenario, flow)), message);
         }
         if !(policy.low_priority_data || policy.probes && !probes_off) {
             continue;
@@ -458,7 +489,7 @@ fn priorities(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
 fn loads(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     for Carrier { name, check: direction, groups, .. } in carriers(scenario, check) {
         let Some(rate) = direction.rate_bit_s else { continue };
-        let (mut datagrams, mut all, mut names) = (0.0, 0.0, Vec::new());
+        let (mut datagrams, mut all, mut keys) = (0.0, 0.0, Vec::new());
         for (group, flow) in groups {
             let Some(segments) = flow.bounds.application else { continue };
             let bits = segments * 8.0 * super::carried(group) * f64::from(flow.count);
@@ -466,11 +497,11 @@ fn loads(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
             if group.transport == Transport::Udp {
                 datagrams += bits;
             }
-            names.push(format!("flows.{}.app", flow.name));
+            keys.push(format!("flows.{}.app", flow.name));
         }
         #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
         let rate = rate as f64;
-        let Some(key) = names.first() else { continue };
+        let Some(key) = keys.first() else { continue };
         let (what, load) = if datagrams > rate { ("datagrams", datagrams) } else { ("applications", all) };
         if load > rate * 1.0001 {
             let end = if datagrams > rate { "the rest is lost" } else { "the queue grows without bound" };
@@ -486,7 +517,7 @@ fn loads(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
 
 /// Nagle's algorithm holds a short segment until everything before it is acknowledged (RFC 9293 §3.7.4): the last
 /// segment of a frame, and so the frame, arrives a round-trip time late.
-fn held_back(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
+fn delayed_frames(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     for (group, flow) in scenario.flows.iter().zip(&check.flows) {
         if group.transport.sends_datagrams() || !group.endpoint.nagle || !group.app.ends_short() {
             continue;
@@ -505,7 +536,9 @@ fn starts(scenario: &Resolved, out: &mut Vec<Warning>) {
         Start::At(at) => Some(at),
         Start::Uniform { from, to } => (from == to).then_some(from),
     };
-    for (i, flow) in scenario.flows.iter().enumerate() {
+    // A leg starts when its gateway opens it.
+    let own: Vec<&FlowGroup> = scenario.flows.iter().filter(|f| !f.is_leg()).collect();
+    for (i, flow) in own.iter().enumerate() {
         let key = || format!("flows.{}.start", flow.name);
         let (earliest, at) = match flow.start {
             Start::At(at) => (at, instant(flow.start)),
@@ -523,8 +556,8 @@ fn starts(scenario: &Resolved, out: &mut Vec<Warning>) {
             );
         }
         let Some(at) = at else { continue };
-        let same = |f: &&FlowGroup| f.path == flow.path && f.direction == flow.direction;
-        let twin = scenario.flows[..i].iter().find(|f| instant(f.start) == Some(at) && same(f));
+        let same = |f: &FlowGroup| f.path == flow.path && f.direction == flow.direction;
+        let twin = own[..i].iter().find(|f| instant(f.start) == Some(at) && same(f));
         if flow.count > 1 || twin.is_some() {
             let what = match twin {
                 Some(twin) if flow.count == 1 => format!("starts at the same instant as flows.{}", twin.name),
@@ -543,42 +576,35 @@ fn suffix(group: &FlowGroup) -> &'static str {
     if group.sends_forward() { "" } else { ".reverse" }
 }
 
-/// How far the acknowledgements exceed the capacity of their direction of a link.
-fn ratio(scenario: &Resolved, check: &Check, group: &FlowGroup, link: &str) -> String {
-    let Some(i) = check.links.iter().position(|l| l.name == link) else { return String::new() };
-    let (l, b) = (&scenario.links[i], packets_per_ack(group, &scenario.links[i]));
-    match (ack_ratio(group, l), group.data_direction(l).rate.mean()) {
-        (Some(k), Some(rate)) if k > b => format!(
-            ": k is {} (RFC 3449 §2) and each acknowledgement stands for {} packets, which caps the rate of data at {} \
+/// The cap on the rate of a group's data if its acknowledgements exceed the capacity of their direction of a link.
+fn ack_cap(group: &FlowGroup, link: &Link) -> Option<String> {
+    let b = packets_per_ack(group, link);
+    let (k, rate) = (ack_ratio(group, link)?, group.data_direction(link).rate.mean()?);
+    (k > b).then(|| {
+        format!(
+            "k is {} (RFC 3449 §2) and each acknowledgement stands for {} packets, which caps the rate of data at {} \
              Mbit/s; a queue that filters acknowledgements raises this cap",
             short(k),
             short(b),
             short(rate.bytes_per_sec() * 8e-6 * b / k)
-        ),
-        _ => String::new(),
-    }
+        )
+    })
 }
 
 fn ratios(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
-    for (link, derived) in scenario.links.iter().zip(&check.links) {
-        let index = check.links.iter().position(|l| l.name == link.name);
+    for (i, link) in scenario.links.iter().enumerate() {
         let crossing = || {
             let both = scenario.flows.iter().zip(&check.flows);
-            both.filter(|(f, _)| {
-                index.is_some_and(|i| f.path.contains(&i))
-                    && f.transport == Transport::Tcp
-                    && f.sends_forward()
-            })
+            both.filter(|(f, _)| f.path.contains(&i) && f.transport == Transport::Tcp && f.sends_forward())
         };
-        // The warning names the flows that it limits.
-        if crossing().any(|(_, c)| matches!(&c.active, Active::ReturnLink { link } if *link == derived.name))
-        {
+        // These flows have the warning `return-link`, which names the cap as well.
+        let limited = |c: &FlowCheck| matches!(&c.active, Active::ReturnLink { link: l } if *l == link.name);
+        if crossing().any(|(_, c)| limited(c)) {
             continue;
         }
         let Some((group, _)) = crossing().max_by_key(|(_, c)| c.packet_bytes) else { continue };
-        let cap = ratio(scenario, check, group, &derived.name);
-        if let Some(cap) = cap.strip_prefix(": ") {
-            push(out, "ack-ratio", format!("links.{}.reverse.rate", derived.name), cap.to_owned());
+        if let Some(cap) = ack_cap(group, link) {
+            push(out, "ack-ratio", format!("links.{}.reverse.rate", link.name), cap);
         }
     }
 }
@@ -586,18 +612,15 @@ fn ratios(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
 fn limits(scenario: &Resolved, check: &Check, out: &mut Vec<Warning>) {
     for (group, flow) in scenario.flows.iter().zip(&check.flows) {
         if let Active::ReturnLink { link } = &flow.active {
+            let cap = scenario.links.iter().find(|l| l.name == *link).and_then(|l| ack_cap(group, l));
             let (which, key) = if flow.reverse { ("forward", "rate") } else { ("reverse", "reverse.rate") };
             let message = format!(
                 "acknowledgements on the {which} direction of {link} limit flows.{} to {} segments/s each",
                 flow.name,
                 short(flow.rate_segments_s.unwrap_or(0.0))
             );
-            push(
-                out,
-                "return-link",
-                format!("links.{link}.{key}"),
-                message + &ratio(scenario, check, group, link),
-            );
+            let message = cap.map_or_else(|| message.clone(), |cap| format!("{message}: {cap}"));
+            push(out, "return-link", format!("links.{link}.{key}"), message);
         }
         let (Some(rate), true) = (flow.rate_segments_s, reno_class(&flow.cc)) else { continue };
         if group.app != App::BULK {

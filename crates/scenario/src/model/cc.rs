@@ -1,5 +1,6 @@
 //! The congestion control of a flow: the registry's configuration.
 
+use super::expand::holds_names;
 use super::short::ShortForm;
 use crate::error::{Problem, ValueError};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -21,14 +22,13 @@ pub(crate) fn default_cc() -> skyhaul_cc::Config {
 #[serde(transparent)]
 pub struct CcSpec(pub skyhaul_cc::Config);
 
-/// Replaces each named reading of a control by its options; options beside it depart from them. `path` is that of the
-/// table, with a dot at its end, or nothing.
+/// Replaces each named reading of a control in the table at `path` by its options; options beside it depart from them.
 pub(crate) fn expand_readings(table: &mut Table, path: &str) -> Result<(), Problem> {
     for (key, value) in table.iter_mut() {
         let Value::Table(inner) = value else { continue };
-        let here = format!("{path}{key}");
-        if key != "cc" {
-            expand_readings(inner, &format!("{here}."))?;
+        let here = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+        if key != "cc" || holds_names(path) {
+            expand_readings(inner, &here)?;
         } else if let Some(reading) = inner.remove("reading") {
             let mut options = options_of(inner, &reading)
                 .map_err(|message| Problem::new(format!("{here}.reading"), message))?;
@@ -120,14 +120,14 @@ mod tests {
 
     #[test]
     fn a_reading_stands_for_its_options_and_others_depart_from_it() {
-        let mut seen = 0;
+        let mut count = 0;
         for (control, readings) in super::controls_with_readings() {
             for (name, _, config) in readings {
                 assert_eq!(read(&format!("{{ name = '{control}', reading = '{name}' }}")), Ok(config));
-                seen += 1;
+                count += 1;
             }
         }
-        assert_eq!(seen, 6);
+        assert_eq!(count, 6);
         let text = "{ name = 'peach', recovery = 'reno', on-rto = 'slow', leftover-adsn = 'keep', final-ack = 'send-first', \
                     wdsn-on-restart = 'keep', strict-epoch = false, dummies-without-data = true }";
         assert_eq!(read("{ name = 'peach', reading = 'listing' }"), read(text));

@@ -25,7 +25,7 @@ pub(super) const DEFAULT_ENDPOINT: &str = "modern";
 trait Key<T>: Sized {
     fn into_value(self) -> Result<T, ValueError>;
     fn of(value: T) -> Self;
-    /// The value in a file with every key explicit; `None` for a key that is equal in all presets.
+    /// The value in a file with every key explicit; `None` for a value that is the same in all presets.
     fn written(value: T) -> Option<Self> {
         Some(Self::of(value))
     }
@@ -160,7 +160,7 @@ endpoint_keys! {
     /// Report duplicates (RFC 2883).
     dsack: bool => dsack;
     /// Largest number of SACK blocks per acknowledgement.
-    sack_blocks: u8 => sack_blocks;
+    sack_blocks: SackBlocksSpec => sack_blocks;
     /// Undo a reduction if every retransmission is reported as a duplicate (as Linux does; discussed in RFC 3708).
     dsack_undo: bool => dsack_undo;
     /// Undo a reduction if timestamps show that the original arrived (Eifel, RFC 3522).
@@ -202,8 +202,8 @@ endpoint_keys! {
     keepalive_interval: Time => keepalive.interval;
     /// Give up after this many unanswered keep-alives.
     keepalive_probes: u32 => keepalive.probes;
-    /// Once the application has closed both directions, wait this long for the peer's FIN, or at its closed window;
-    /// "0 s": for ever (Linux: `tcp_fin_timeout`, 60 s).
+    /// Once the application has closed both directions, wait this long for the peer's FIN, or for its closed window to
+    /// open; "0 s": for ever (Linux: `tcp_fin_timeout`, 60 s).
     fin_timeout: Time => fin_timeout;
 }
 
@@ -230,7 +230,7 @@ macro_rules! same {
         fn of(value: $type) -> Self { value }
     })* };
 }
-same!(bool, u8, u32, f64, HalvingBase, CaGrowth, LossDetection, ProbeNegotiation, RttSource, Ecn, AckCc);
+same!(bool, u32, f64, HalvingBase, CaGrowth, LossDetection, ProbeNegotiation, RttSource, Ecn, AckCc);
 
 impl Key<Duration> for Time {
     fn into_value(self) -> Result<Duration, ValueError> {
@@ -250,7 +250,7 @@ impl Key<u32> for Size {
     }
 }
 
-/// A time that zero stands for the lack of.
+/// A time of zero stands for none.
 impl Key<Option<Duration>> for Time {
     fn into_value(self) -> Result<Option<Duration>, ValueError> {
         Ok(Some(self.0).filter(|t| !t.is_zero()))
@@ -304,6 +304,49 @@ impl Key<LossClassifier> for Short<LossClassifierSpec> {
     }
     fn written(value: LossClassifier) -> Option<Self> {
         (value != LossClassifier::None).then(|| Self::of(value))
+    }
+}
+
+/// Number of SACK blocks, of which at most four fit into the options of a segment (RFC 2018 §3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct SackBlocksSpec(u8);
+
+impl<'de> Deserialize<'de> for SackBlocksSpec {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl Visitor<'_> for Reader {
+            type Value = u8;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a whole number from 1 to 4")
+            }
+            fn visit_i64<E: de::Error>(self, n: i64) -> Result<u8, E> {
+                let blocks = u8::try_from(n).ok().filter(|blocks| (1..=4).contains(blocks));
+                blocks.ok_or_else(|| E::invalid_value(de::Unexpected::Signed(n), &self))
+            }
+        }
+        d.deserialize_i64(Reader).map(Self)
+    }
+}
+
+impl JsonSchema for SackBlocksSpec {
+    fn schema_name() -> Cow<'static, str> {
+        "SackBlocksSpec".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer", "minimum": 1, "maximum": 4 })
+    }
+}
+
+impl Key<u8> for SackBlocksSpec {
+    fn into_value(self) -> Result<u8, ValueError> {
+        Ok(self.0)
+    }
+    fn of(value: u8) -> Self {
+        Self(value)
     }
 }
 
@@ -361,7 +404,7 @@ impl Key<Option<bool>> for SackSpec {
     }
 }
 
-/// Reads `"N segments"`, fractions allowed, or passes another word to `word`.
+/// Reads what `word` accepts, or `"N segments"`, fractions allowed.
 fn segments<T>(
     text: &str,
     of: impl Fn(f64) -> T,
@@ -372,8 +415,8 @@ fn segments<T>(
         return Ok(value);
     }
     let number = text.trim().strip_suffix('s').unwrap_or(text.trim()).strip_suffix("segment");
-    let number = number.and_then(|n| Decimal::parse(n.trim()));
-    number.map(|n| of(n.to_f64())).ok_or_else(|| ValueError::NotAccepted { text: text.into(), expected })
+    let number = number.and_then(|n| Decimal::parse(n.trim())).map(Decimal::to_f64).filter(|n| n.is_finite());
+    number.map(of).ok_or_else(|| ValueError::NotAccepted { text: text.into(), expected })
 }
 
 /// Declares a value of the window rules that is written as a string.
@@ -410,9 +453,7 @@ macro_rules! rule_text {
         impl Key<$rule> for $spec {
             fn into_value(self) -> Result<$rule, ValueError> {
                 match self.0 {
-                    $rule::Segments(n) if !(n.is_finite() && n >= 1.0) => {
-                        Err(ValueError::FewSegments(n))
-                    }
+                    $rule::Segments(n) if n < 1.0 => Err(ValueError::FewSegments(n)),
                     rule => Ok(rule),
                 }
             }

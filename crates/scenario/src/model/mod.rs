@@ -23,7 +23,7 @@ pub(crate) use cc::default_cc;
 pub(crate) use cc::expand_readings;
 pub use chain::{ChainSpec, GatewayHandoverSpec, GatewaySpec, LegSpec};
 pub use endpoint::{EndpointSpec, InitialSsthreshSpec, InitialWindowSpec, SackSpec};
-pub(crate) use expand::{expand, expand_default, tags};
+pub(crate) use expand::{expand, expand_default, holds_names, tags};
 pub use fade::{FadeSpec, RateOrKind, SeriesSpec};
 pub use flow::{FlowSpec, StartSpec};
 pub(crate) use link::direction_keys;
@@ -34,7 +34,7 @@ pub use queue::{QueueSpec, Written};
 pub use repair::{ArqSpec, FecSpec, FeedbackSpec, RepeatsSpec};
 pub use short::Short;
 pub use trace::{EndSpec, OrTrace, TraceSpec};
-pub(crate) use trace::{fill, is_trace};
+pub(crate) use trace::{fill, is_trace, names_file};
 
 use crate::amount::{Size, Time};
 use crate::series::Series;

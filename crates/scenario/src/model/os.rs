@@ -183,8 +183,8 @@ mod tests {
         config
     }
 
-    /// Luglio, Roseti, Gerla, Table 1, typed in again: default and largest buffer in kbyte, RFC 1323, RFC 1191.
-    /// Name, default and largest buffer in kbytes, window scaling, timestamps, path MTU discovery.
+    /// A row of Table 1, typed in again: name, default and largest buffer in kbyte, window scaling, timestamps, path MTU
+    /// discovery.
     type Printed = (&'static str, u64, f64, bool, bool, Option<bool>);
 
     #[test]

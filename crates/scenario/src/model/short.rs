@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use skyhaul_base::amount::text_or_table;
 use std::borrow::Cow;
 
-/// A table that may also be written as a string. It is always written out as a table.
+/// A table that may also be given as a string. It is written as its content is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Short<T>(pub T);
 

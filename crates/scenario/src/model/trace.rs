@@ -1,5 +1,6 @@
 //! Rates and delays that follow a file.
 
+use super::expand::holds_names;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{DeserializeOwned, Deserializer, Error};
 use serde::ser::SerializeMap;
@@ -111,7 +112,15 @@ pub enum EndSpec {
     Loop,
 }
 
-/// True if the table follows a trace.
+/// The key that names a file with orbital elements.
+const ELEMENTS: &str = "file";
+
+/// Whether this key may name a file whose content stands beside it, as `text`, once it is read.
+pub(crate) fn names_file(key: &str) -> bool {
+    key == ELEMENTS || rate::NAMES.contains(&key)
+}
+
+/// Whether the table follows a trace.
 pub(crate) fn is_trace(table: &Table) -> bool {
     rate::NAMES.iter().any(|key| table.contains_key(*key))
 }
@@ -119,7 +128,7 @@ pub(crate) fn is_trace(table: &Table) -> bool {
 /// Whether the table names a file to be replaced by its content: values over time, or orbital elements.
 fn names_a_file(table: &Table) -> bool {
     let kind = table.get("kind").and_then(Value::as_str);
-    is_trace(table) || table.contains_key("file") && matches!(kind, Some("omm" | "tle"))
+    is_trace(table) || table.contains_key(ELEMENTS) && matches!(kind, Some("omm" | "tle"))
 }
 
 /// Calls `read` for the path of every trace or element file below `table` that has not been read, and inserts its
@@ -132,8 +141,8 @@ pub(crate) fn fill<E>(
     for (key, value) in table.iter_mut() {
         let here = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
         match value {
-            Value::Table(inner) if names_a_file(inner) => {
-                let keys = rate::NAMES.iter().chain(&["file"]);
+            Value::Table(inner) if names_a_file(inner) && !holds_names(&here) => {
+                let keys = rate::NAMES.iter().chain(&[ELEMENTS]);
                 let file = keys.into_iter().find_map(|k| Some((*k, inner.get(*k)?.as_str()?.to_owned())));
                 if let (Some((kind, path)), false) = (file, inner.contains_key("text")) {
                     let (name, text) = read(&format!("{here}.{kind}"), &path)?;
@@ -146,7 +155,7 @@ pub(crate) fn fill<E>(
                 for (i, item) in list.iter_mut().enumerate() {
                     if let Value::Table(inner) = item {
                         let key = format!("{here}[{i}]");
-                        // As if it stood alone, below its place in the list.
+                        // An element that names a file is found as the value of a key, which is its place in the list.
                         let mut alone =
                             Table::from_iter([(key.clone(), Value::Table(core::mem::take(inner)))]);
                         let outcome = fill(&mut alone, "", read);

@@ -3,7 +3,7 @@
 
 use super::{Result, refuse};
 use crate::chain::ChainKind;
-use crate::error::did_you_mean;
+use crate::error::{Problem, suggestion};
 use crate::model::{ChainSpec, FlowSpec, LegSpec, Scenario, Short};
 use crate::resolved::{
     Chain, ChainRole, Compression, Direction, FlowDirection, FlowGroup, Gateway, LegTransport, Link,
@@ -12,8 +12,8 @@ use skyhaul_base::Duration;
 use std::borrow::Cow;
 
 /// Default forwarding delay of a gateway.
-const RELAY_DELAY: Duration = Duration::from_micros(100);
-/// Least size of a default buffer.
+const FORWARDING_DELAY: Duration = Duration::from_micros(100);
+/// Least size of a default buffer, bytes.
 const LEAST_BUFFER: u64 = 64 * 1024;
 
 /// A group to be resolved: one of a file, or a leg of one.
@@ -25,22 +25,28 @@ pub(super) struct Written<'a> {
     pub(super) role: Option<ChainRole>,
 }
 
+impl Written<'_> {
+    pub(super) fn is_leg(&self) -> bool {
+        matches!(self.role, Some(ChainRole::Leg { .. }))
+    }
+}
+
 pub(super) fn gateways(model: &Scenario) -> Result<Vec<Gateway>> {
     let links: Vec<&str> = model.links.keys().map(String::as_str).collect();
     let mut gateways = Vec::with_capacity(model.gateways.len());
     for (name, spec) in &model.gateways {
         super::check_name("gateways", name)?;
         let at = |k: &str| format!("gateways.{name}.{k}");
-        let known = links.join(", ");
         let Some(behind) = &spec.behind else {
             let why = format!(
-                "missing: name the link that precedes the gateway, seen from the sender (known: {known})"
+                "missing: name the link that precedes the gateway, seen from the sender (known: {})",
+                links.join(", ")
             );
             return refuse(at("behind"), why);
         };
         let Some(link) = links.iter().position(|l| l == behind) else {
-            let hint = did_you_mean(behind, links.iter().copied());
-            return refuse(at("behind"), format!("there is no link \"{behind}\"{hint} (known: {known})"));
+            let hint = suggestion(behind, links.iter().copied());
+            return refuse(at("behind"), format!("there is no link \"{behind}\"{hint}"));
         };
         if spec.buffer.is_some_and(|b| b.0 == 0) {
             return refuse(
@@ -56,7 +62,7 @@ pub(super) fn gateways(model: &Scenario) -> Result<Vec<Gateway>> {
             name: name.clone(),
             behind: link,
             buffer: spec.buffer.map(|b| b.0),
-            delay: spec.delay.map_or(RELAY_DELAY, |d| d.0),
+            delay: spec.delay.map_or(FORWARDING_DELAY, |d| d.0),
             connections: spec.connections.map(|c| c.0),
             overload: spec.overload.unwrap_or_default(),
         });
@@ -77,18 +83,13 @@ pub(super) fn written<'a>(
     };
     let at = |k: &str| format!("{key}.chain.{k}");
     let kind = chain.kind.unwrap_or_default();
-    fits(&key, spec)?;
+    check_group(&key, spec)?;
     let path = super::path(model, &key, spec)?;
     let (used, cuts) = stations(&at("gateways"), chain, kind, gateways, &path, model)?;
     if let Some(leg) = chain.legs.keys().find(|leg| !chain.gateways.contains(leg)) {
-        let known = chain.gateways.join(", ");
-        let hint = did_you_mean(leg, chain.gateways.iter().map(String::as_str));
-        return refuse(
-            at(&format!("legs.{leg}")),
-            format!(
-                "no leg starts at \"{leg}\"{hint}: write the name of a gateway of this chain (known: {known})"
-            ),
-        );
+        let hint = suggestion(leg, chain.gateways.iter().map(String::as_str));
+        let why = format!("no leg starts at \"{leg}\": write the name of a gateway of this chain{hint}");
+        return refuse(at(&format!("legs.{leg}")), why);
     }
     let asym = chain.asym.unwrap_or(0.0);
     if !(0.0..=1.0).contains(&asym) {
@@ -119,19 +120,13 @@ pub(super) fn written<'a>(
     }];
     for ((&gateway, &from), to) in used.iter().zip(&cuts).zip(ends().skip(1)) {
         let begins = &gateways[gateway];
-        let leg_name = leg_name(name, &begins.name);
-        if model.flows.contains_key(&leg_name) {
-            let why = format!(
-                "a leg of flows.{name} has this name in the results: rename this group or the gateway"
-            );
-            return refuse(format!("flows.{leg_name}"), why);
-        }
         let own = chain.legs.get(&begins.name).cloned().unwrap_or_default();
         let headers = own.header_compression.map(|h| h.0.explicit());
-        let transport = transport(&at(&format!("legs.{}.transport", begins.name)), &own, to == path.len())?;
+        let key = at(&format!("legs.{}", begins.name));
+        let transport = transport(&key, &own, to == path.len())?;
         groups.push(Written {
-            key: at(&format!("legs.{}", begins.name)),
-            name: leg_name,
+            key,
+            name: leg_name(name, &begins.name),
             spec: Cow::Owned(leg(spec, own, piece(from, to))),
             role: Some(ChainRole::Leg { delay: begins.delay, transport, headers }),
         });
@@ -144,36 +139,35 @@ pub(crate) fn leg_name(flow: &str, gateway: &str) -> String {
     format!("{flow}-{gateway}")
 }
 
-/// The transport of a leg, which may be the last.
+/// The transport of the leg at `key`, which may be the last.
 fn transport(key: &str, own: &LegSpec, last: bool) -> Result<LegTransport> {
+    let at = |k: &str| format!("{key}.{k}");
     let transport = own.transport.map_or(LegTransport::Tcp, |t| t.0);
     let LegTransport::XtpLike(config) = transport else { return Ok(transport) };
     if last {
         let why = "the receiver knows only \"tcp\", and the last leg ends there: write \"tcp\", or kind = \"split3\" with a second gateway";
-        return refuse(key, why);
+        return refuse(at("transport"), why);
     }
     if let Some((name, _)) =
         [("cc", own.cc.is_some()), ("endpoint", own.endpoint.is_some())].iter().find(|(_, given)| *given)
     {
-        let key = key.replace(".transport", &format!(".{name}"));
         return refuse(
-            key,
+            at(name),
             "\"xtp-like\" has no congestion control, only a rate: leave this out, or write transport = \"tcp\"",
         );
     }
     if own.header_compression.is_some() {
-        let key = key.replace(".transport", ".header-compression");
         return refuse(
-            key,
+            at("header-compression"),
             "the headers of \"xtp-like\" are its own: leave this out, or write transport = \"tcp\"",
         );
     }
-    config.check().map_err(|e| crate::error::Problem::new(format!("{key}.{}", e.key()), e.to_string()))?;
+    config.check().map_err(|e| Problem::new(at(&format!("transport.{}", e.key())), e.to_string()))?;
     Ok(transport)
 }
 
 /// Checks that a group can be split at all.
-fn fits(key: &str, spec: &FlowSpec) -> Result<()> {
+fn check_group(key: &str, spec: &FlowSpec) -> Result<()> {
     if let Some(t) = spec.transport.filter(|t| t.0.sends_datagrams()) {
         let why = format!("carries unacknowledged datagrams: write \"tcp\" instead of \"{}\"", t.0.name());
         return refuse(format!("{key}.transport"), why);
@@ -205,18 +199,11 @@ fn stations(
     path: &[usize],
     model: &Scenario,
 ) -> Result<(Vec<usize>, Vec<usize>)> {
-    let known: Vec<&str> = gateways.iter().map(|g| g.name.as_str()).collect();
-    let (takes, given) = (kind.gateways(), chain.gateways.len());
+    let (needed, given) = (kind.gateways(), chain.gateways.len());
     let (mut all, mut cuts) = (Vec::new(), Vec::new());
     for name in &chain.gateways {
         let Some(index) = gateways.iter().position(|g| g.name == *name) else {
-            let hint = did_you_mean(name, known.iter().copied());
-            let known = if known.is_empty() {
-                "there is no gateway: add a table such as [gateways.near]".into()
-            } else {
-                known.join(", ")
-            };
-            return refuse(key, format!("there is no gateway \"{name}\"{hint} (known: {known})"));
+            return refuse(key, no_gateway(name, gateways));
         };
         let link = gateways[index].behind;
         let link_name = model.links.keys().nth(link).map_or("", String::as_str);
@@ -246,16 +233,23 @@ fn stations(
         all.push(index);
         cuts.push(cut);
     }
-    if given < takes {
+    if given < needed {
         let why = format!(
-            "\"{}\" needs {takes}, but there is {given}: name them in the order of the path",
+            "\"{}\" needs {needed}, but there is {given}: name them in the order of the path",
             kind.name()
         );
         return refuse(key, why);
     }
-    all.truncate(takes);
-    cuts.truncate(takes);
+    all.truncate(needed);
+    cuts.truncate(needed);
     Ok((all, cuts))
+}
+
+/// The message about a gateway that does not exist.
+pub(crate) fn no_gateway(name: &str, gateways: &[Gateway]) -> String {
+    let hint = suggestion(name, gateways.iter().map(|g| g.name.as_str()));
+    let add = if hint.is_empty() { ": add a table such as [gateways.near]" } else { "" };
+    format!("there is no gateway \"{name}\"{hint}{add}")
 }
 
 /// The group of a leg that begins at a gateway.

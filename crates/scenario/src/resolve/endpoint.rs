@@ -211,17 +211,11 @@ fn check(at: &str, c: &Config) -> Result<()> {
     if c.dup_thresh == 0 {
         return refuse(at("dup-thresh"), "write at least 1");
     }
-    if !(1..=4).contains(&c.sack_blocks) {
-        return refuse(
-            at("sack-blocks"),
-            format!("{} is not possible: write a number from 1 to 4", c.sack_blocks),
-        );
-    }
     if c.rto.tick.is_zero() {
         return refuse(at("rto-tick"), "a clock needs a granularity: write a time such as \"1 ms\"");
     }
     if c.rto.max.is_zero() || c.rto.min > c.rto.max {
-        return refuse(at("rto-max"), "less than rto-min, or zero");
+        return refuse(at("rto-max"), "write a time above zero and not below rto-min");
     }
     if c.rto.initial.is_zero() || c.rto.initial > c.rto.max {
         return refuse(at("initial-rto"), "write a time above zero and not above rto-max");
@@ -234,6 +228,12 @@ fn check(at: &str, c: &Config) -> Result<()> {
     }
     if c.timestamp_tick.is_zero() {
         return refuse(at("timestamp-tick"), "write a time such as \"1 ms\"");
+    }
+    if c.keepalive.interval.is_zero() {
+        return refuse(at("keepalive-interval"), "no peer answers in no time: write a time such as \"75 s\"");
+    }
+    if c.keepalive.probes == 0 {
+        return refuse(at("keepalive-probes"), "write at least 1");
     }
     if c.rtt_source == RttSource::Timestamps && !c.timestamps {
         return refuse(at("rtt-source"), "\"timestamps\" also needs timestamps = true");

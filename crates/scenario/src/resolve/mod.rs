@@ -8,7 +8,7 @@ mod link;
 mod repair;
 
 use crate::amount::{Count, Decimal, Span};
-use crate::error::{Problem, did_you_mean};
+use crate::error::{Problem, suggestion};
 use crate::memory;
 use crate::model::{FlowSpec, Scenario, Short, StartSpec};
 use crate::resolved::{ChainRole, FlowGroup, Link, Record, Resolved, Series, Start, Transport};
@@ -67,6 +67,14 @@ pub(crate) fn resolve(model: &Scenario) -> Result<Resolved> {
         written.extend(chain::written(model, &gateways, name, spec)?);
     }
     written.sort_by(|a, b| a.name.cmp(&b.name));
+    if let Some([a, b]) = written.windows(2).find(|w| w[0].name == w[1].name) {
+        let (group, leg) = if a.is_leg() { (b, a) } else { (a, b) };
+        let why = format!(
+            "{} has the same name in the results, \"{}\": rename this, or a gateway",
+            leg.key, leg.name
+        );
+        return refuse(group.key.clone(), why);
+    }
     let flows: Vec<Flow<'_>> = written.iter().map(|w| Flow::new(model, w)).collect::<Result<_>>()?;
     let delays = model
         .links
@@ -314,22 +322,22 @@ fn datagrams(
 
 fn path(model: &Scenario, key: &str, spec: &FlowSpec) -> Result<Vec<usize>> {
     let names: Vec<&str> = model.links.keys().map(String::as_str).collect();
-    let known = names.join(", ");
+    let known = || names.join(", ");
     let key = format!("{key}.path");
     let Some(path) = &spec.path else {
         if names.len() == 1 {
             return Ok(vec![0]);
         }
-        return refuse(key, format!("missing: name the links of the path, in order (known: {known})"));
+        return refuse(key, format!("missing: name the links of the path, in order (known: {})", known()));
     };
     if path.is_empty() {
-        return refuse(key, format!("empty: name at least one link (known: {known})"));
+        return refuse(key, format!("empty: name at least one link (known: {})", known()));
     }
     let mut indices = Vec::with_capacity(path.len());
     for name in path {
         let Some(index) = names.iter().position(|n| n == name) else {
-            let hint = did_you_mean(name, names.iter().copied());
-            return refuse(key, format!("there is no link \"{name}\"{hint} (known: {known})"));
+            let hint = suggestion(name, names.iter().copied());
+            return refuse(key, format!("there is no link \"{name}\"{hint}"));
         };
         if indices.contains(&index) {
             return refuse(key, format!("\"{name}\" is on the path twice"));

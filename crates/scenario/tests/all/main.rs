@@ -2,8 +2,10 @@
 
 mod controls;
 mod errors;
+mod events;
 mod fades;
 mod hostile;
+mod names;
 mod orbits;
 mod presets;
 mod schema_is_current;

@@ -182,7 +182,7 @@ fn satellites_take_the_place_of_the_delay_of_what_is_extended() {
 }
 
 #[test]
-fn every_preset_that_moves_has_a_way_from_the_start_on() {
+fn every_preset_that_moves_has_a_path_from_the_start_on() {
     for (name, least, most) in [
         ("leo-walker-550", 7.3, 16.0),
         ("leo-780-polar", 45.0, 250.0),

@@ -111,6 +111,52 @@ fn overrides_read_files_from_where_the_command_stands() {
     assert!(!d.resolve().expect("good").links[0].forward.rate.varies());
 }
 
+/// The content of the previous file does not stay beside the name of another one.
+#[test]
+fn another_file_replaces_the_content_of_the_previous_one() {
+    let load = |path: &str| match path.trim_start_matches("b/../") {
+        "a/t.csv" => Ok("time_s,rate_mbit_s,delay_ms\n0,8,20\n1,8,20\n".to_owned()),
+        "new.csv" | "b/new.csv" => Ok("time_s,rate_mbit_s\n0,2\n".to_owned()),
+        "a/base.toml" => {
+            let both = "rate = { trace = \"t.csv\" }\ndelay = { trace = \"t.csv\", end = \"loop\" }\n";
+            Ok(format!("{HEAD}{both}"))
+        }
+        _ => Err(missing()),
+    };
+    let of = |d: &Document| {
+        let forward = d.resolve().expect("good").links[0].forward.clone();
+        (forward.rate.mean().map(Rate::bits_per_sec), forward.delay.base())
+    };
+    let open = || Document::open("a/base.toml", &load).expect("good");
+    let mut d = open();
+    assert_eq!(of(&d), (Some(8_000_000), Duration::from_millis(20)));
+    d.set("links.sat.rate.trace=new.csv").expect("an override");
+    let e = d.resolve().expect_err("not read yet").to_string();
+    assert!(e.starts_with("--set: links.sat.rate.trace: \"new.csv\" cannot be read from here"), "{e}");
+    d.read_traces(&load).expect("read");
+    assert_eq!(of(&d), (Some(2_000_000), Duration::from_millis(20)));
+    d.set("links.sat.delay.trace=gone.csv").expect("an override");
+    let e = d.read_traces(&load).expect_err("missing").to_string();
+    assert_eq!(e, "--set: links.sat.delay.trace: cannot read gone.csv: no such file");
+    // An override may give the content itself, before or after the name.
+    let (name, text) = ("links.sat.delay.trace=x", "links.sat.delay.text=\"time_s,delay_s\\n0,1\\n9,1\\n\"");
+    for sets in [[text, name], [name, text]] {
+        let mut d = open();
+        sets.iter().for_each(|set| d.set(set).expect("an override"));
+        d.read_traces(&load).expect("nothing to read");
+        assert_eq!(of(&d).1, Duration::from_secs(1));
+    }
+    // A file that extends another names files of its own folder; a table without a file changes keys beside the name.
+    let above = |rate: &str| {
+        let text = format!("extends = \"../a/base.toml\"\n[links.sat]\n{rate}");
+        Document::parse("b/top.toml", &text, &load).expect("good")
+    };
+    assert_eq!(of(&above("rate = { trace = \"new.csv\" }")).0, Some(2_000_000));
+    let rate = |d: &Document| d.resolve().expect("good").links[0].forward.rate.clone();
+    let (held, repeated) = (rate(&open()), rate(&above("rate.end = \"loop\"")));
+    assert!(held.mean() == repeated.mean() && held != repeated);
+}
+
 #[test]
 fn what_is_wrong_with_a_file_is_said_with_its_line() {
     for (link, text, want) in [

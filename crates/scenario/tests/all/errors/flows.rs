@@ -138,13 +138,58 @@ fn flows() {
         ),
         (
             "rwnd = \"64 segments\"",
+            "chain = { legs = { ship = {} } }",
+            "geo.toml:16: flows.bulk.chain.legs.ship: no leg starts at \"ship\": write the name of a gateway of this chain",
+        ),
+        (
+            "rwnd = \"64 segments\"",
+            "chain = { gateways = [\"ship\"] }",
+            "geo.toml:16: flows.bulk.chain.gateways: there is no gateway \"ship\": add a table such as [gateways.near]",
+        ),
+        (
+            "rwnd = \"64 segments\"",
             "transport = { kind = \"tcp\", packet = \"900 B\" }",
             "geo.toml:16: flows.bulk.transport.packet: unknown key: this table takes no other keys",
         ),
         (
             "endpoint = \"ns2-2001\"",
+            "endpoint = { initial-ssthresh = \"1e400 segments\" }",
+            "geo.toml:15: flows.bulk.endpoint.initial-ssthresh: \"1e400 segments\" is not accepted here: write \"64 segments\", \"rwnd\" or \"infinite\"",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
+            "endpoint = { keepalive-interval = \"0 s\" }",
+            "geo.toml:15: flows.bulk.endpoint.keepalive-interval: no peer answers in no time: write a time such as \"75 s\"",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
+            "endpoint = { keepalive-idle = \"1 s\", keepalive-probes = 0 }",
+            "geo.toml:15: flows.bulk.endpoint.keepalive-probes: write at least 1",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
+            "endpoint = { initial-ssthresh = \"0 segments\" }",
+            "geo.toml:15: flows.bulk.endpoint.initial-ssthresh: 0 segments are too few: write at least \"1 segment\"",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
             "endpoint = { sack-blocks = 5 }",
-            "geo.toml:15: flows.bulk.endpoint.sack-blocks: 5 is not possible: write a number from 1 to 4",
+            "geo.toml:15: flows.bulk.endpoint.sack-blocks: 5 is not accepted here: write a whole number from 1 to 4",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
+            "endpoint = { sack-blocks = 300 }",
+            "geo.toml:15: flows.bulk.endpoint.sack-blocks: 300 is not accepted here: write a whole number from 1 to 4",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
+            "endpoint = { sack-blocks = \"3\" }",
+            "geo.toml:15: flows.bulk.endpoint.sack-blocks: \"3\" is not accepted here: write a whole number from 1 to 4",
+        ),
+        (
+            "endpoint = \"ns2-2001\"",
+            "endpoint = { dup-thresh = 5000000000 }",
+            "geo.toml:15: flows.bulk.endpoint.dup-thresh: 5000000000 is not accepted here: write a whole number from 0 to 4294967295",
         ),
         (
             "endpoint = \"ns2-2001\"",

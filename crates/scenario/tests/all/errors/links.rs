@@ -89,7 +89,7 @@ fn links() {
         (
             "rate = \"10.4 Mbit/s\"",
             "rate = \"10.4 Mbit/s\"\nfec = { kind = \"rate\", rate = 0 }",
-            "geo.toml:6: links.sat.fec.rate: 0 is not a code rate: write a number above 0 and up to 1, such as 0.75",
+            "geo.toml:6: links.sat.fec.rate: 0 is not a code rate: write a number from 0.001 to 1, such as 0.75",
         ),
         (
             "rate = \"10.4 Mbit/s\"",

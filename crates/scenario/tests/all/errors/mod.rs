@@ -121,6 +121,47 @@ fn files() {
     ]);
 }
 
+/// Each `[[event]]` has its line, and so has each key in it, quoted or not.
+#[test]
+fn events_have_the_line_of_their_own() {
+    let events = "[[event]]\nat = \"1 s\"\nset = { \"links.sat.rate\" = \"1 Mbit/s\" }\n\n\
+                  [[event]]\nat = \"2 s\"\n\"set\" = { \"links.sat.error\" = { kind = \"per\", p = 0.5 } }\n";
+    assert_eq!(GEO.lines().count(), 22);
+    for (right, wrong, want) in [
+        ("\"2 s\"", "2", "geo.toml:28: event[1].at: 2 has no unit"),
+        ("at = \"2 s\"\n", "", "geo.toml:27: event[1].at: missing"),
+        ("p = 0.5", "p = 5", "geo.toml:29: event[1].set.links.sat.error.p: 5 is not a probability"),
+        ("\"1 Mbit/s\"", "\"0 bit/s\"", "geo.toml:25: event[0].set.links.sat.rate: "),
+        ("links.sat.error", "links.sat.queue", "geo.toml:29: event[1].set.links.sat.queue: cannot change"),
+        (
+            "p = 0.5 } }",
+            "p = 0.5 } }\ncrash = \"g\"",
+            "geo.toml:30: event[1].crash: there is no gateway \"g\"",
+        ),
+    ] {
+        assert_eq!(events.matches(right).count(), 1, "{right}");
+        let got = check(&format!("{GEO}{}", events.replace(right, wrong))).unwrap_err().to_string();
+        assert!(got.starts_with(want), "\n got {got}\nwant {want}");
+    }
+    // An array in a file replaces that of the file below; an override replaces both.
+    let load = |path: &str| match path {
+        "base.toml" => Ok(format!("{GEO}{events}")),
+        _ => no_files(path),
+    };
+    let above = "extends = \"base.toml\"\n[[event]]\nat = \"1 s\"\ncrash = \"g\"\n[[event]]\ncrash = \"g\"\n";
+    let e = resolve_text("top.toml", above, &[], &load).unwrap_err().to_string();
+    assert!(e.starts_with("top.toml:5: event[1].at: missing"), "{e}");
+    let set = "event=[{ at = '1 s', crash = 'g' }]";
+    let e = resolve_text("top.toml", above, &[set], &load).unwrap_err().to_string();
+    assert!(e.starts_with("--set: event[0].crash: there is no gateway \"g\""), "{e}");
+}
+
+#[test]
+fn an_empty_list_of_names_is_not_shown() {
+    let e = resolve_text("a.toml", "duration = \"1 s\"", &["flows.bulk.cc=sack"], &no_files).unwrap_err();
+    assert_eq!(e.to_string(), "--set: flows.bulk.cc: there is no flows.bulk");
+}
+
 #[test]
 fn nothing_to_run() {
     let e = check("duration = \"1 s\"").unwrap_err().to_string();
