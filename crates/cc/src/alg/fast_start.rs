@@ -19,7 +19,7 @@ use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, AckKind, Cx, PathState, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
-use crate::rules::SharedRules;
+use crate::rules::{MOST_SEGMENTS, SharedRules};
 use alloc::boxed::Box;
 use skyhaul_base::{Duration, Instant, Rate};
 
@@ -48,9 +48,9 @@ skyhaul_base::options! {
     reason = "each displays as a sentence that names the option and says what to write instead"
 )]
 pub enum Invalid {
-    #[error("cached-window must be at least 1 segment")]
+    #[error("cached-window must be from 1 to 1e9 segments")]
     CachedWindow,
-    #[error("cached-ssthresh must be at least 1 segment")]
+    #[error("cached-ssthresh must be from 1 to 1e9 segments")]
     CachedSsthresh,
     #[error("cached-ssthresh needs cached-window: write both, in segments")]
     CachedSsthreshAlone,
@@ -63,7 +63,7 @@ impl ControlOptions for Config {
     type Invalid = Invalid;
 
     fn validate(&self) -> Result<(), Invalid> {
-        let wrong = |n: Option<f64>| n.is_some_and(|n| !(n.is_finite() && n >= 1.0));
+        let wrong = |n: Option<f64>| n.is_some_and(|n| !(1.0..=MOST_SEGMENTS).contains(&n));
         if wrong(self.cached_window) {
             return Err(Invalid::CachedWindow);
         }
@@ -379,7 +379,7 @@ mod tests {
         s.path.set_queued(0.0);
         s.new_acks(1);
         assert!(!active(&s), "a shorter transfer is over with its last acknowledgement");
-        for n in [0.0, f64::NAN, f64::INFINITY] {
+        for n in [0.0, 1e300, f64::NAN, f64::INFINITY] {
             assert!(Config { cached_window: Some(n), ..Config::default() }.validate().is_err());
         }
         assert!(Config { cached_ssthresh: Some(4.0), ..Config::default() }.validate().is_err());

@@ -151,11 +151,11 @@ impl CongestionControl for TcpPeach {
             self.deflate(); // What is halved is the window proper.
         }
         let half = self.win.halve(cx);
-        if let Some(vegas) = &mut self.vegas {
-            vegas.lost(cx.path);
-        }
         if signal == Signal::Ecn {
             return; // R21: an ECN echo halves without dummies.
+        }
+        if let Some(vegas) = &mut self.vegas {
+            vegas.lost(cx.path);
         }
         if self.inflates && self.config.inflate_ndup > 0.0 {
             self.win.infl.add(&mut self.win.cwnd, self.config.inflate_ndup);

@@ -32,7 +32,7 @@ use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, Cx, Phase, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
-use crate::rules::SharedRules;
+use crate::rules::{MOST_SEGMENTS, SharedRules};
 use alloc::boxed::Box;
 use skyhaul_base::Rate;
 
@@ -62,7 +62,7 @@ skyhaul_base::options! {
     reason = "each displays as a sentence that names the option and says what to write instead"
 )]
 pub enum Invalid {
-    #[error("alpha is the growth in segments per RTT: a number above 0")]
+    #[error("alpha is the growth in segments per RTT: above 0, at most 1e9")]
     Alpha,
     #[error("beta is the fraction of the window that a loss leaves: between 0 and 1, both excluded")]
     Beta,
@@ -80,7 +80,7 @@ impl ControlOptions for Config {
     type Invalid = Invalid;
 
     fn validate(&self) -> Result<(), Invalid> {
-        if !(self.alpha.is_finite() && self.alpha > 0.0) {
+        if !(self.alpha > 0.0 && self.alpha <= MOST_SEGMENTS) {
             return Err(Invalid::Alpha);
         }
         if !(self.beta > 0.0 && self.beta < 1.0) {
@@ -305,6 +305,7 @@ mod tests {
         for (wrong, name) in [
             (Config { alpha: 0.0, ..d() }, "alpha"),
             (Config { alpha: -1.0, ..d() }, "alpha"),
+            (Config { alpha: 1e308, ..d() }, "alpha"),
             (Config { alpha: f64::INFINITY, ..d() }, "alpha"),
             (Config { beta: 0.0, ..d() }, "beta"),
             (Config { beta: 1.0, ..d() }, "beta"),

@@ -71,7 +71,7 @@ skyhaul_base::options! {
 pub enum Invalid {
     #[error("pole: the filter is stable and smooths for a pole between 0 and 1, both excluded")]
     Pole,
-    #[error("tau is a time constant in seconds, at least 0.001")]
+    #[error("tau is a time constant in seconds, from 0.001 to 1e6")]
     Tau,
     #[error("most-per-ack must be at least 1 segment")]
     MostPerAck,
@@ -88,7 +88,7 @@ impl ControlOptions for Config {
         if !(self.pole > 0.0 && self.pole < 1.0) {
             return Err(Invalid::Pole);
         }
-        if !(self.tau.is_finite() && self.tau >= 1e-3) {
+        if !(1e-3..=1e6).contains(&self.tau) {
             return Err(Invalid::Tau);
         }
         if !(self.most_per_ack.is_finite() && self.most_per_ack >= 1.0) {
@@ -365,7 +365,10 @@ mod tests {
         for pole in [0.0, 1.0, 1.2, f64::NAN] {
             assert_eq!(Config { pole, ..Config::default() }.validate(), Err(Invalid::Pole));
         }
-        assert!(Config { tau: 0.0, ..Config::default() }.validate().is_err());
+        // With 1e308 s the pole of the filter would be infinity divided by infinity.
+        for tau in [0.0, 1e308, f64::NAN] {
+            assert_eq!(Config { tau, ..Config::default() }.validate(), Err(Invalid::Tau));
+        }
         assert!(Config { most_per_ack: 0.5, ..Config::default() }.validate().is_err());
     }
 }

@@ -161,9 +161,7 @@ impl Frame {
     /// The window without inflation.
     #[must_use]
     pub fn deflated(&self) -> f64 {
-        let mut cwnd = self.cwnd;
-        { self.infl }.end(&mut cwnd);
-        cwnd.max(1.0)
+        self.infl.without(self.cwnd).max(1.0)
     }
 
     /// Sets a window other than that of a reduction; this ends a recovery in progress.
@@ -176,8 +174,7 @@ impl Frame {
     /// Saves the window, without inflation, for [`Self::undo`]. [`Self::reduce`] and [`Self::timeout`] call this; a caller
     /// that reduces the window otherwise must.
     pub fn remember(&mut self) {
-        self.before = self.window();
-        { self.infl }.end(&mut self.before.cwnd);
+        self.before = Window { cwnd: self.infl.without(self.cwnd), ssthresh: self.ssthresh };
     }
 
     /// `on_timeout`: one segment; the threshold once per episode (RFC 5681 §3.1).

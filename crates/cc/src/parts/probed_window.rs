@@ -127,16 +127,19 @@ impl ProbedWindow {
     pub fn start(&mut self, cx: &mut Cx<'_>, start: &Start) {
         let iw = self.rules.initial_window.segments(cx.path.smss).max(1.0);
         match *start {
-            Start::Established { rtt, .. } => match self.options.start {
+            Start::Established { rtt, syn_lost, .. } => match self.options.start {
                 Opening::Train => self.open_by_train(cx, rtt),
                 Opening::Slow => {
                     let ssthresh = growth::initial_ssthresh(&self.rules, cx.path);
-                    self.open_slowly(cx, iw, ssthresh);
+                    self.open_slowly(cx, if syn_lost { 1.0 } else { iw }, ssthresh);
                 }
             },
             Start::Idle => match self.options.on_idle {
                 Opening::Train => self.open_by_train(cx, None),
-                Opening::Slow => self.cwnd = self.cwnd.min(iw),
+                Opening::Slow => {
+                    self.cwnd = self.cwnd.min(iw);
+                    self.restart_guard();
+                }
             },
         }
     }
@@ -158,11 +161,15 @@ impl ProbedWindow {
         self.cwnd = cwnd;
         self.ssthresh = ssthresh;
         self.infl.clear();
+        self.restart_guard();
+        self.adsn = 0;
+        self.just_entered = false;
+    }
+
+    fn restart_guard(&mut self) {
         if self.options.wdsn_on_restart == WdsnOnRestart::Zero {
             self.wdsn = 0;
         }
-        self.adsn = 0;
-        self.just_entered = false;
     }
 
     /// Requests `rwnd - 1` probes after the first data segment, one every `tau = RTT / rwnd`, or stops a train if
@@ -283,8 +290,7 @@ impl ProbedWindow {
 
     /// Saves the state, without inflation, that [`Self::undo`] restores.
     fn remember(&mut self) {
-        let mut before = self.window();
-        { self.infl }.end(&mut before.cwnd);
+        let before = Window { cwnd: self.infl.without(self.cwnd), ssthresh: self.ssthresh };
         self.before = (before, self.lost_before);
     }
 

@@ -108,6 +108,11 @@ fn option_start() {
     assert_eq!((s.cwnd(), s.ssthresh()), (1.0, RWND));
     s.new_acks(3);
     assert_eq!(s.cwnd(), 4.0);
+    for (syn_lost, cwnd) in [(false, 10.0), (true, 1.0)] {
+        let mut s = Stage::new(Peach::new(&Config { start: Opening::Slow, ..Config::default() }, &Rules::MODERN), RWND);
+        s.call(|cc, cx| cc.on_start(cx, &Start::Established { rtt: None, syn_lost, cached: None }));
+        assert_eq!(s.cwnd(), cwnd, "RFC 5681 §3.1: one segment after a lost SYN");
+    }
 }
 
 #[test]
@@ -415,10 +420,14 @@ fn option_wdsn_on_restart() {
         s.probe(1);
         assert_eq!(s.cwnd(), 2.0);
     }
-    let mut s = lost(30, Config { wdsn_on_restart: WdsnOnRestart::Keep, ..Config::default() });
-    s.recovered();
-    s.idle();
-    assert_eq!(s.variable("wdsn"), 15.0);
+    for (wdsn_on_restart, kept) in [(WdsnOnRestart::Keep, 15.0), (WdsnOnRestart::Zero, 0.0)] {
+        for on_idle in [Opening::Sudden, Opening::Slow] {
+            let mut s = lost(30, Config { wdsn_on_restart, on_idle, ..Config::default() });
+            s.recovered();
+            s.idle();
+            assert_eq!(s.variable("wdsn"), kept, "{on_idle:?}");
+        }
+    }
 }
 
 #[test]
@@ -608,7 +617,10 @@ fn modes_that_peach_does_not_define_are_refused() {
         let config = Config { recovery, ..Config::default() };
         assert_eq!(config.validate(), Err(Invalid::Recovery));
     }
-    assert!(Config { inflate_ndup: f64::NAN, ..Config::default() }.validate().is_err());
+    // Beside 1e300 segments of inflation the window proper would be lost to rounding, and 0 be left of it.
+    for inflate_ndup in [f64::NAN, 1e300] {
+        assert_eq!(Config { inflate_ndup, ..reno_mode() }.validate(), Err(Invalid::InflateNdup));
+    }
 }
 
 // Undo.
