@@ -27,7 +27,7 @@ use crate::parts::aggregation::Aggregation;
 use crate::parts::growth;
 use crate::parts::held_back::HeldBack;
 use crate::parts::windowed::WindowedMax;
-use crate::rules::{EmptyWindow, InitialWindow, Rules, SharedRules};
+use crate::rules::{InitialWindow, InvalidInitialWindow, Rules, SharedRules};
 use alloc::boxed::Box;
 use policer::Policer;
 use skyhaul_base::{Duration, Instant, Rate};
@@ -67,7 +67,7 @@ pub enum Invalid {
     #[error("probe-rtt-duration must be a number of seconds, 0 or more")]
     ProbeRttDuration,
     #[error(transparent)]
-    InitialWindow(#[from] EmptyWindow),
+    InitialWindow(#[from] InvalidInitialWindow),
 }
 
 impl ControlOptions for Config {
@@ -243,11 +243,12 @@ impl Bbr {
     fn inflight(&self, path: &Path, bw: f64, gain: f64) -> f64 {
         let Some(rtt) = self.min_rtt else { return self.initial_window(path) };
         let segment = f64::from(path.smss) * 8.0;
-        // The send quantum, in segments. Three are added, since offload at sender and receiver holds data back.
+        // The send quantum, in segments. Three are added, since offload at sender and receiver holds data back. With
+        // large segments the data of a millisecond is less than two of them, the minimum in Linux.
         let quantum = match self.pacing_rate.unwrap_or(0.0) {
             r if r < 1.2e6 => 1.0,
             r if r < 24e6 => 2.0,
-            r => (r * 1e-3).min(64_000.0 * 8.0) / segment,
+            r => ((r * 1e-3).min(64_000.0 * 8.0) / segment).max(2.0),
         };
         gain * bw * rtt.as_secs_f64() / segment + 3.0 * quantum
     }
@@ -268,7 +269,12 @@ impl Bbr {
     }
 
     fn restore_window(&mut self, path: &Path) {
-        let to = self.cwnd.max(self.prior_cwnd);
+        self.set_window(path, self.cwnd.max(self.prior_cwnd));
+    }
+
+    /// Sets the window; in `ProbeRtt` it stays small whatever else happens.
+    fn set_window(&mut self, path: &Path, to: f64) {
+        let to = if self.state == State::ProbeRtt { to.min(MIN_WINDOW) } else { to };
         self.cwnd = growth::capped(&self.rules, path, to, self.cwnd);
     }
 
@@ -346,12 +352,12 @@ impl Bbr {
                 }
                 Some((at, lap)) if cx.now > at && lap.over(cx.path, ack) => {
                     self.min_rtt_stamp = cx.now;
-                    self.restore_window(cx.path);
                     if self.filled_pipe {
                         self.enter_probe_bw(cx);
                     } else {
                         self.state = State::Startup;
                     }
+                    self.restore_window(cx.path);
                 }
                 _ => {}
             }
@@ -373,7 +379,6 @@ impl Bbr {
     }
 
     fn update_window(&mut self, path: &Path, ack: &Ack) {
-        let before = self.cwnd;
         let mut cwnd = self.cwnd;
         if self.newly > 0.0 {
             cwnd = (cwnd - ack.lost).max(1.0);
@@ -394,10 +399,7 @@ impl Bbr {
                 cwnd = cwnd.max(MIN_WINDOW);
             }
         }
-        if self.state == State::ProbeRtt {
-            cwnd = cwnd.min(MIN_WINDOW);
-        }
-        self.cwnd = growth::capped(&self.rules, path, cwnd, before);
+        self.set_window(path, cwnd);
     }
 }
 
@@ -482,16 +484,13 @@ impl CongestionControl for Bbr {
         self.save_window();
         self.phase = Phase::Recovery;
         self.packet_conservation = Some(TimedRound::begin(cx.path));
-        let to = (cx.path.pipe() + self.newly).max(1.0);
-        self.cwnd = growth::capped(&self.rules, cx.path, to, self.cwnd);
+        self.set_window(cx.path, (cx.path.pipe() + self.newly).max(1.0));
     }
 
     fn on_recovered(&mut self, cx: &mut Cx<'_>) {
         self.packet_conservation = None;
         self.phase = Phase::Open;
-        if self.state != State::ProbeRtt {
-            self.restore_window(cx.path);
-        }
+        self.restore_window(cx.path);
     }
 
     fn on_timeout(&mut self, cx: &mut Cx<'_>, _backoff: u32) {

@@ -19,7 +19,9 @@
 //!   used up the 2 % already.
 //! - The full-pipe estimator ignores invalid rate samples (an interval shorter than the minimum RTT). Taken
 //!   literally, their 0 would count as a round without growth.
-//! - Idleness is defined by the sender: nothing outstanding for longer than the RTO.
+//! - Idleness is defined by the sender: nothing outstanding for longer than the RTO. A restart also clears
+//!   `extra_acked_delivered`, as Linux does: taken literally, data acknowledged before the pause would count as
+//!   acknowledged since.
 //! - The send quantum only enters the budget for offload; segments are paced one by one.
 //! - ECN: the draft leaves the response open, but a mark must count as congestion (§3.7). An echo, one per window,
 //!   counts as loss beyond the threshold at what is in flight. The option `ecn` turns it off.
@@ -45,7 +47,7 @@ use crate::parts::aggregation::Aggregation;
 use crate::parts::growth;
 use crate::parts::held_back::HeldBack;
 use crate::parts::windowed::WindowedMax;
-use crate::rules::{EmptyWindow, InitialWindow, Rules, SharedRules};
+use crate::rules::{InitialWindow, InvalidInitialWindow, Rules, SharedRules};
 use alloc::boxed::Box;
 use bounds::{Bounds, Undo};
 use model::{MinRtt, Plateau, Sample};
@@ -99,7 +101,7 @@ pub enum Invalid {
     #[error("startup-losses is a number of gaps, at least 1")]
     StartupLosses,
     #[error(transparent)]
-    InitialWindow(#[from] EmptyWindow),
+    InitialWindow(#[from] InvalidInitialWindow),
 }
 
 impl ControlOptions for Config {

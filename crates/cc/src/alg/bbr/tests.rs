@@ -411,6 +411,28 @@ fn undo_forgets_what_was_concluded_from_the_losses() {
     assert_eq!(s.cc.full_bw_count, 0);
 }
 
+#[test]
+fn neither_a_loss_nor_its_undo_enlarges_the_window_that_measures_the_rtt() {
+    let mut s = cruising(&Config::default());
+    s.now += Duration::from_secs(11);
+    news(&mut s, 0, 800_000, |_| ());
+    assert_eq!((s.variable("mode"), s.cwnd()), (PROBE_RTT, 4.0));
+    s.congestion(Signal::Loss);
+    assert_eq!(s.cwnd(), 4.0);
+    s.recovered();
+    s.call(|cc, cx| cc.on_undo(cx));
+    assert_eq!(s.cwnd(), 4.0);
+}
+
+#[test]
+fn the_send_quantum_is_at_least_two_segments_on_a_fast_path() {
+    // 30 Mbit/s: 30 kbit in a millisecond, less than half of a segment of 9000 bytes.
+    let mut s = started(&Config::default());
+    s.path.smss = 9000;
+    s.cc.pacing_rate = Some(30e6);
+    assert!(close(s.cc.inflight(&s.path, 30e6, 1.0), 30e6 * 0.5 / 72_000.0 + 3.0 * 2.0));
+}
+
 /// 100 segments a second over 490 ms, plus 10 ms of transmission: 50 segments.
 fn bottleneck(config: &Config) -> Ideal<Bbr> {
     let line =
