@@ -298,7 +298,8 @@ impl CongestionControl for Hark {
             watch_head: true,
             transmit_events: true,
             probes: self.probing.possible,
-            low_priority_data: true,
+            // Only a page has low priority, and without probes none is sent as such.
+            low_priority_data: self.config.probes,
             judges_priority: self.config.probes,
             ..Policy::default()
         }

@@ -13,7 +13,7 @@ use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, AckKind, Cx, Phase, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
-use crate::rules::SharedRules;
+use crate::rules::{MOST_SEGMENTS, SharedRules};
 use alloc::boxed::Box;
 use skyhaul_base::Rate;
 
@@ -68,7 +68,7 @@ impl ControlOptions for Config {
         if self.rate_mbps.is_some_and(|r| !(1e-3..=1e6).contains(&r)) {
             return Err(Invalid::Rate);
         }
-        if self.window.is_some_and(|w| !(1.0..=1e9).contains(&w)) {
+        if self.window.is_some_and(|w| !(1.0..=MOST_SEGMENTS).contains(&w)) {
             return Err(Invalid::Window);
         }
         Ok(frame::check_recovery(self.recovery)?)
@@ -166,7 +166,8 @@ impl CongestionControl for ScpsLike {
     }
     fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
         if self.response == Response::Corruption && backoff <= 1 {
-            return;
+            // The window stays, but a recovery in progress has ended, and with it the inflation.
+            return self.frame.reset(self.frame.deflated());
         }
         let window = self.frame.cwnd;
         let to = match self.response {
@@ -227,6 +228,18 @@ mod tests {
         // An outage: slow start up to the previous window.
         s.timeout(2);
         assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 700.0));
+    }
+
+    #[test]
+    fn a_timeout_within_a_recovery_leaves_no_inflation_in_the_window() {
+        let mut s = started(Config { recovery: RecoveryMode::NewReno, ..Config::default() });
+        s.new_acks(20);
+        let before = s.cwnd();
+        s.congestion(Signal::Loss);
+        s.duplicates(4..=13);
+        assert_eq!(s.cwnd(), before + 3.0 + 10.0);
+        s.timeout(1);
+        assert_eq!(s.cwnd(), before);
     }
 
     #[test]

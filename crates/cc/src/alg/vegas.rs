@@ -17,7 +17,7 @@ use crate::parts::backlog::{Backlog, nanos};
 use crate::parts::fine_timeout::FineTimeout;
 use crate::parts::growth;
 use crate::parts::inflation::Inflation;
-use crate::rules::{EmptyWindow, InitialWindow, Rules, SharedRules};
+use crate::rules::{InitialWindow, InvalidInitialWindow, Rules, SharedRules};
 use alloc::boxed::Box;
 use skyhaul_base::{Duration, Instant, math};
 
@@ -66,7 +66,7 @@ pub enum Invalid {
     #[error("recovery: TCP Vegas is defined with \"reno\", \"newreno\", \"sack\" or \"prr\"")]
     Recovery,
     #[error(transparent)]
-    InitialWindow(#[from] EmptyWindow),
+    InitialWindow(#[from] InvalidInitialWindow),
 }
 
 impl Config {
@@ -289,8 +289,8 @@ impl Vegas {
         if self.reduced.is_some_and(|t| cx.now - age <= t) {
             return;
         }
-        self.before = self.window();
         self.infl.end(&mut self.cwnd);
+        self.before = self.window();
         let w = math::floor(self.cwnd.min(cx.path.rwnd));
         self.cwnd = match w {
             w if w <= 3.0 => 2.0,
@@ -391,7 +391,7 @@ impl CongestionControl for Vegas {
 
     fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
         if backoff <= 1 {
-            self.before = self.window();
+            self.before = Window { cwnd: self.infl.without(self.cwnd), ssthresh: self.ssthresh };
             self.ssthresh = growth::half(&self.rules, cx.path, self.cwnd);
         }
         self.infl.clear();
