@@ -1,8 +1,8 @@
 //! BBR, version 1.
 //!
-//! *Idea*: keep a model of the path instead of reacting to loss. The maximum delivery rate of the current round and
-//! the ten before it estimates the bottleneck rate, and the minimum RTT of the last ten seconds estimates the RTT of the empty path;
-//! their product is the target for data in flight. Startup paces at 2/ln 2 times the rate until the rate stops growing,
+//! *Idea*: keep a model of the path instead of reacting to loss. The maximum delivery rate of the current round and the
+//! ten before it estimates the bottleneck rate, and the minimum RTT of the last ten seconds estimates the RTT of the empty
+//! path; their product is the target for data in flight. Startup paces at 2/ln 2 times the rate until the rate stops growing,
 //! and drain removes the queue that startup built. Then a cycle of pacing gains probes for more rate (5/4) and drains
 //! the resulting queue (3/4). If no RTT sample below the minimum has arrived for ten seconds, the window drops
 //! briefly to four segments, so that the RTT of the empty path can be measured again. *Sources*: Cardwell, Cheng, Gunn, Yeganeh,
@@ -121,7 +121,7 @@ enum State {
     ProbeRtt,
 }
 
-/// A packet-timed round that starts at a time of our choice.
+/// A packet-timed round that may start at any time, unlike those of `Path::round`.
 #[derive(Clone, Copy, Debug)]
 struct TimedRound {
     delivered: u64,
@@ -145,24 +145,29 @@ pub struct Bbr {
     config: Config,
     rules: SharedRules,
     state: State,
+    /// Congestion window, segments.
     cwnd: f64,
-    /// Window to return to after a recovery or a measurement of the RTT.
+    /// Window to return to after a recovery or a measurement of the RTT, segments.
     prior_cwnd: f64,
-    /// bit/s.
+    /// Pacing rate, bit/s.
     pacing_rate: Option<f64>,
 
     /// Delivery rates, bit/s.
     bw: WindowedMax<{ BW_ROUNDS + 1 }>,
     min_rtt: Option<Duration>,
+    /// When the minimum RTT was last renewed or measured.
     min_rtt_stamp: Instant,
+    /// `Path::round` and `Path::delivered` as of the last acknowledgement.
     round_count: u64,
     delivered: u64,
     policer: Policer,
 
+    /// The rate that counted as growth last, bit/s, and the rounds since without growth.
     full_bw: f64,
     full_bw_count: u32,
     filled_pipe: bool,
 
+    /// Phase of [`CYCLE`], and when it began.
     cycle_index: usize,
     cycle_stamp: Instant,
 
@@ -171,11 +176,13 @@ pub struct Bbr {
     /// Data held back while the window was cut to measure the RTT.
     held_back: HeldBack,
     aggregation: Aggregation,
+    /// Nothing has been delivered since the last idle period.
     idle_restart: bool,
 
     /// First round of a recovery: one segment is sent for each one delivered.
     packet_conservation: Option<TimedRound>,
     phase: Phase,
+    /// Segments that the current acknowledgement delivered.
     newly: f64,
 }
 
@@ -263,6 +270,7 @@ impl Bbr {
         self.set_pacing(PACING_MARGIN * HIGH_GAIN * bits / rtt.as_secs_f64().max(1e-6));
     }
 
+    /// Saves the window for [`Self::restore_window`], or keeps the saved one if the current one is reduced already.
     fn save_window(&mut self) {
         let cut = self.phase != Phase::Open || self.state == State::ProbeRtt;
         self.prior_cwnd = if cut { self.prior_cwnd.max(self.cwnd) } else { self.cwnd };
@@ -350,7 +358,7 @@ impl Bbr {
                     let long_enough = cx.now + Duration::from_secs_f64(self.config.probe_rtt_duration);
                     self.probe_rtt_done_stamp = Some((long_enough, TimedRound::begin(cx.path)));
                 }
-                Some((at, lap)) if cx.now > at && lap.over(cx.path, ack) => {
+                Some((at, round)) if cx.now > at && round.over(cx.path, ack) => {
                     self.min_rtt_stamp = cx.now;
                     if self.filled_pipe {
                         self.enter_probe_bw(cx);
@@ -453,7 +461,7 @@ impl CongestionControl for Bbr {
         self.phase = cx.path.phase;
         let new_round = cx.path.round != self.round_count;
         self.round_count = cx.path.round;
-        if self.packet_conservation.is_some_and(|lap| lap.over(cx.path, ack)) {
+        if self.packet_conservation.is_some_and(|round| round.over(cx.path, ack)) {
             self.packet_conservation = None;
         }
 
@@ -500,7 +508,7 @@ impl CongestionControl for Bbr {
         self.cwnd = 1.0;
         self.full_bw = 0.0;
         if self.config.policer {
-            // The end of a round with a loss (Linux).
+            // As in Linux, a timeout is the end of a round with a loss.
             let restart = self.policer.update(cx.now, cx.path, self.state, true, true, false);
             if restart {
                 self.enter_probe_bw(cx);

@@ -115,9 +115,9 @@ impl FastStart {
         self.config.cached_window.map(own).or(left).filter(|w| w.cwnd > 1.0)
     }
 
-    /// Minimum time without an acknowledgement after which the attempt has failed: the fine-grained timer.
-    fn timer(cx: &Cx<'_>) -> Option<Instant> {
-        cx.path.srtt.map(|r| cx.now + r + cx.path.rttvar * 4)
+    /// The time at which the attempt has failed unless an acknowledgement arrives before: the reset timer.
+    fn timer(cx: &Cx<'_>, rtt: Option<Duration>) -> Option<Instant> {
+        rtt.map(|r| cx.now + r + cx.path.rttvar * 4)
     }
 
     /// Begins an attempt with the window derived from the cached one.
@@ -135,7 +135,7 @@ impl FastStart {
             end: self.una + (cwnd * smss as f64) as u64,
             pace: pace.filter(|r| r.bits_per_sec() > 0),
         });
-        cx.act.wake_at = rtt.map(|r| cx.now + r + cx.path.rttvar * 4);
+        cx.act.wake_at = Self::timer(cx, rtt);
     }
 
     fn leave(&mut self, cx: &mut Cx<'_>) {
@@ -191,7 +191,7 @@ impl CongestionControl for FastStart {
                     self.enter(cx, window, cx.path.srtt.or(rtt));
                 }
             }
-            // The sender's idle period exceeds the RTO, and so also the fine-grained timer.
+            // The sender's idle period exceeds the RTO, and so also the reset timer.
             Start::Idle if before.cwnd > 1.0 => self.enter(cx, before, cx.path.srtt),
             Start::Idle => {}
         }
@@ -208,7 +208,7 @@ impl CongestionControl for FastStart {
             } else if ack.kind == AckKind::Partial {
                 self.give_up(cx);
             } else if ack.acked > 0.0 {
-                cx.act.wake_at = Self::timer(cx);
+                cx.act.wake_at = Self::timer(cx, cx.path.srtt);
             }
         }
     }

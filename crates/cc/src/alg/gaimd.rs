@@ -119,6 +119,7 @@ pub struct Gaimd {
     alpha: f64,
     beta: f64,
     ns2_half: bool,
+    /// A loss or a timeout has reduced the window before.
     lost_before: bool,
 }
 

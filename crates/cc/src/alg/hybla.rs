@@ -76,7 +76,9 @@ impl ControlOptions for Config {
 pub struct Hybla {
     frame: Frame,
     config: Config,
+    /// Minimum smoothed RTT in multiples of the reference RTT, at least 1.
     rho: f64,
+    /// Minimum smoothed RTT.
     least: Option<Duration>,
     pace: Option<Rate>,
 }
@@ -232,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn rho_follows_the_least_rtt_only() {
+    fn rho_follows_the_minimum_rtt_only() {
         let mut s = started(Config::default(), 500, 4.0);
         s.path.srtt = Some(Duration::from_millis(800));
         s.new_acks(1);

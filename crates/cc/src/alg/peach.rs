@@ -40,6 +40,7 @@ pub struct TcpPeach {
     win: ProbedWindow,
     /// The window is inflated in recovery, because `nackseg` is FlightSize (R9).
     inflates: bool,
+    /// Acknowledgements that release data clock out dummies, too (R9).
     every_ack: bool,
     /// The recovery has ended, and the send loop runs before the inflation is removed (R17).
     inflated_still: bool,
@@ -204,6 +205,7 @@ impl CongestionControl for TcpPeach {
         if self.inflated_still {
             self.deflate();
         }
+        // Two dummies per acknowledgement (Fig. 4).
         self.win.clock_out(cx, transmit, self.every_ack || transmit.sent == 0, 2);
     }
 

@@ -83,7 +83,8 @@ impl ControlOptions for Config {
 pub struct ScpsLike {
     frame: Frame,
     rate: Option<Rate>,
-    most: Option<f64>,
+    /// Constant window, segments.
+    constant: Option<f64>,
     response: Response,
 }
 
@@ -94,16 +95,17 @@ impl ScpsLike {
         Self {
             frame: Frame::new(rules, config.recovery),
             rate: config.rate_mbps.map(|r| Rate::from_bits_per_sec((r * 1e6) as u64)),
-            most: config.window,
+            constant: config.window,
             response: config.response,
         }
     }
 
-    /// Growth during the repair of a corrupted segment, as it would be without the loss: for newly SACKed segments,
-    /// and for the one that fills the hole.
+    /// During the repair of a corrupted segment, the acknowledgement by which the window grows as it would without the
+    /// loss: for newly SACKed segments, and for the one that fills the hole.
     fn repaired(&self, cx: &Cx<'_>, ack: &Ack) -> Option<Ack> {
-        let answers = self.response == Response::Congestion || !self.frame.policy().recovery.uses_pipe();
-        if answers || cx.path.phase != Phase::Recovery || !ack.cwnd_limited {
+        // Without a scoreboard the window is inflated instead.
+        let grows = self.response == Response::Corruption && self.frame.policy().recovery.uses_pipe();
+        if !grows || cx.path.phase != Phase::Recovery || !ack.cwnd_limited {
             return None;
         }
         let acked = match ack.kind {
@@ -136,8 +138,8 @@ impl CongestionControl for ScpsLike {
     }
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
         self.frame.start(cx, start);
-        if let Some(most) = self.most {
-            self.frame.cwnd = most;
+        if let Some(window) = self.constant {
+            self.frame.cwnd = window;
         }
     }
     fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
@@ -147,8 +149,8 @@ impl CongestionControl for ScpsLike {
             if repaired.is_some() {
                 self.frame.reset(self.frame.cwnd);
             }
-            if let Some(most) = self.most.filter(|_| cx.path.phase != Phase::Loss) {
-                self.frame.cwnd = self.frame.cwnd.min(most);
+            if let Some(window) = self.constant.filter(|_| cx.path.phase != Phase::Loss) {
+                self.frame.cwnd = self.frame.cwnd.min(window);
             }
         }
     }

@@ -6,13 +6,12 @@
 //! reduced gently, before a loss occurs. A loss halves the window, as in Reno; with `classify`, a loss while the rate
 //! has not fallen counts as a link error and causes no reduction. *Source*: Zhang, Tsaoussidis, "TCP-Real: improving
 //! real-time capabilities of TCP over heterogeneous networks" (NOSSDAV 2001); Tsaoussidis, Zhang, "TCP-Real:
-//! receiver-oriented congestion control", Computer Networks 40(4),
-//! 2002. Only the abstract of the second was available: it confirms the wave pattern, congestion avoidance by
-//!       measurement, and the classification of errors. The rest is a *reconstruction* from Papadimitriou, Tsaoussidis,
-//!       "On TCP performance over asymmetric satellite links with real-time constraints" (2007, §2.2): the measured
-//!       rate on the acknowledgements, the comparison with the previous one when new data is acknowledged, alpha 1
-//!       segment per RTT, gamma 1/8 (its reference to the paper of 2002), and that a small decrease leaves the window
-//!       unchanged.
+//! receiver-oriented congestion control", Computer Networks 40(4), published in 2002. Only the abstract of the second was
+//! available: it confirms the wave pattern, congestion avoidance by measurement, and the classification of errors. The
+//! rest is a *reconstruction* from Papadimitriou, Tsaoussidis, "On TCP performance over asymmetric satellite links with
+//! real-time constraints" (2007, §2.2): the measured rate on the acknowledgements, the comparison with the previous one
+//! when new data is acknowledged, alpha 1 segment per RTT, gamma 1/8 (its reference to the paper of 2002), and that a
+//! small decrease leaves the window unchanged.
 //!
 //! Readings, which none of the available sources states:
 //! - a wave is the data sent from one segment until that segment is acknowledged, or until a pause; marks and

@@ -105,6 +105,7 @@ impl ControlOptions for Config {
 #[derive(Clone, Copy, Debug, Default)]
 struct Estimate {
     bwe: f64,
+    /// The last sample.
     last: f64,
     /// Arrival of the last acknowledgement, and the time that the filter has reached.
     acked_at: Option<(Instant, Instant)>,
@@ -130,6 +131,7 @@ impl Estimate {
                 // After some hundred samples of zero nothing is left.
                 let mut silent = 0;
                 while now - at > half {
+                    // The pole for an interval of tau / 2: x = 4.
                     self.feed(0.0, 0.6);
                     at += half;
                     silent += 1;

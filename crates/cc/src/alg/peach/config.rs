@@ -176,16 +176,16 @@ pub enum Invalid {
     #[error("nackseg = \"pipe\" needs the scoreboard of recovery = \"sack\"")]
     Nackseg,
     #[error(
-        "final-ack = \"send-first\" sends into the window before its inflation is taken back, and with nackseg = \
-         \"pipe\" no window is inflated: write nackseg = \"flight-size\", or recovery = \"reno\" or \"newreno\""
+        "final-ack = \"send-first\" needs an inflated window, and with nackseg = \"pipe\", the default of recovery = \
+         \"sack\", none is inflated: write nackseg = \"flight-size\", or recovery = \"reno\" or \"newreno\""
     )]
     FinalAck,
     #[error(
-        "inflate-ndup adds to a window that is inflated, and with nackseg = \"pipe\" none is: write nackseg = \
-         \"flight-size\", or recovery = \"reno\" or \"newreno\""
+        "inflate-ndup needs an inflated window, and with nackseg = \"pipe\", the default of recovery = \"sack\", none \
+         is inflated: write nackseg = \"flight-size\", or recovery = \"reno\" or \"newreno\""
     )]
     InflatesPipe,
-    #[error("{0} says how dummies go, and rapid-recovery = false sends none: leave one of them out")]
+    #[error("{0} has no effect with rapid-recovery = false, which sends no dummies: leave one of them out")]
     NoDummies(&'static str),
     #[error("inflate-ndup must be a number of segments, from 0 to 1e9")]
     InflateNdup,

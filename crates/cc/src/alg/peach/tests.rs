@@ -396,7 +396,7 @@ fn option_dummies_without_data() {
 fn options_that_exclude_each_other_are_refused_with_the_reason() {
     let ablated = Config { rapid_recovery: false, ..Config::default() };
     for (config, starts) in [
-        (Config { inflate_ndup: 3.0, ..Config::default() }, "inflate-ndup adds to a window that is inflated"),
+        (Config { inflate_ndup: 3.0, ..Config::default() }, "inflate-ndup needs an inflated window"),
         (Config { leftover_adsn: LeftoverAdsn::Keep, ..ablated.clone() }, "leftover-adsn"),
         (Config { dummies_without_data: true, ..ablated }, "dummies-without-data"),
     ] {
