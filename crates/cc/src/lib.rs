@@ -61,6 +61,7 @@ pub use event::{
 };
 pub use registry::{Algorithm, Config, Invalid, NAMES};
 pub use rules::{
-    CaGrowth, HalvingBase, InitialSsthresh, InitialWindow, InvalidInitialWindow, MOST_SEGMENTS, Rules, SharedRules,
+    CaGrowth, HalvingBase, InitialSsthresh, InitialWindow, InvalidInitialWindow, MOST_SEGMENTS, Rules,
+    SharedRules,
 };
 pub use user::Controls;

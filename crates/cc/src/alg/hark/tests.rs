@@ -1,3 +1,5 @@
+//! Each rule of Hark by what it changes, with numbers worked out by hand.
+
 use super::delay::{OWN, OWN_SHARE};
 use super::losses::CUT;
 use super::probing::{DOUBT, DOUBT_MOST, Router};
@@ -466,7 +468,7 @@ fn without_probes_no_data_has_low_priority() {
 }
 
 #[test]
-fn it_needs_one_sense() {
+fn probes_and_delay_are_not_both_off() {
     let none = Config { probes: false, delay: false, ..Config::default() };
     assert!(none.validate().unwrap_err().to_string().contains("leave one of them out"));
 }

@@ -109,7 +109,10 @@ fn option_start() {
     s.new_acks(3);
     assert_eq!(s.cwnd(), 4.0);
     for (syn_lost, cwnd) in [(false, 10.0), (true, 1.0)] {
-        let mut s = Stage::new(Peach::new(&Config { start: Opening::Slow, ..Config::default() }, &Rules::MODERN), RWND);
+        let mut s = Stage::new(
+            Peach::new(&Config { start: Opening::Slow, ..Config::default() }, &Rules::MODERN),
+            RWND,
+        );
         s.call(|cc, cx| cc.on_start(cx, &Start::Established { rtt: None, syn_lost, cached: None }));
         assert_eq!(s.cwnd(), cwnd, "RFC 5681 §3.1: one segment after a lost SYN");
     }
