@@ -160,7 +160,12 @@ impl Reno {
         if !self.inflates() {
             self.infl.end(&mut self.cwnd);
         }
-        self.before = self.window();
+        self.remember();
+    }
+
+    /// Saves the window, without inflation, for undo.
+    fn remember(&mut self) {
+        self.before = Window { cwnd: self.infl.without(self.cwnd), ssthresh: self.ssthresh };
     }
 
     fn inflates(&self) -> bool {
@@ -207,7 +212,7 @@ impl CongestionControl for Reno {
     }
 
     fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
-        self.before = self.window();
+        self.remember();
         self.ssthresh = growth::half(&self.rules, cx.path, self.cwnd);
         self.infl.clear();
         self.cwnd = match self.recovery {
@@ -234,7 +239,7 @@ impl CongestionControl for Reno {
     fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
         // Once per loss episode: repeated expiries must not drive ssthresh to two (RFC 5681 §3.1).
         if backoff <= 1 {
-            self.before = Window { cwnd: self.infl.without(self.cwnd), ssthresh: self.ssthresh };
+            self.remember();
             self.ssthresh = growth::half(&self.rules, cx.path, self.cwnd);
         }
         self.infl.clear();

@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_is_asked_about_as_well() {
+    fn a_timeout_starts_a_probe_cycle_as_well() {
         let mut s = at(20.0, &Config::default());
         assert_eq!(s.timeout(1).hold, Some(true));
         assert_eq!(s.cwnd(), 20.0);

@@ -585,6 +585,16 @@ fn a_fallback_within_a_recovery_that_inflated_deflates_where_reno_would_not_have
     assert_eq!(s.cwnd(), 22.0);
     s.unsupported();
     assert_eq!(s.cwnd(), 15.0);
+    // NewReno goes on inflating, and an undo does not restore the inflation.
+    let mut s = at(30, Config { recovery: RecoveryMode::NewReno, ..Config::default() });
+    s.path.probes = ProbeSupport::Unknown;
+    s.congestion(Signal::Loss);
+    s.duplicates(4..=10);
+    s.unsupported();
+    assert_eq!(s.cwnd(), 22.0);
+    s.recovered();
+    s.call(|cc, cx| cc.on_undo(cx));
+    assert_eq!(s.cwnd(), 15.0);
 }
 
 #[test]
