@@ -30,7 +30,7 @@ skyhaul_base::options! {
         /// Window of an earlier transfer on the path, in segments. By default, the window of an earlier connection on the
         /// path; if there is none, the first transfer uses slow start.
         cached_window: Option<f64> = None,
-        /// Slow start threshold of that transfer, in segments; by default below the window, as in congestion avoidance.
+        /// Slow start threshold of that transfer, in segments; by default equal to the window, as in congestion avoidance.
         cached_ssthresh: Option<f64> = None,
         /// Send the segments of the attempt with low priority (default). `false` is for ablation studies.
         low_priority: bool = true,

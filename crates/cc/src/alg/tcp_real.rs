@@ -47,7 +47,7 @@ skyhaul_base::options! {
         gamma: f64 = 0.125,
         /// Relative decrease of the rate up to which the window is held (1/8; our choice).
         delta: f64 = 0.125,
-        /// Do not reduce the window at a loss if the rate has not fallen. Off by default.
+        /// Do not reduce the window at a loss if the rate has not fallen by more than `delta`. Off by default.
         classify: bool = false,
         /// Loss recovery (default `reno`).
         recovery: RecoveryMode = RecoveryMode::Reno,
