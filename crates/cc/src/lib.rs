@@ -60,5 +60,8 @@ pub use event::{
     RateSample, Sent, Signal, Start, Transmit,
 };
 pub use registry::{Algorithm, Config, Invalid, NAMES};
-pub use rules::{CaGrowth, EmptyWindow, HalvingBase, InitialSsthresh, InitialWindow, Rules, SharedRules};
+pub use rules::{
+    CaGrowth, HalvingBase, InitialSsthresh, InitialWindow, InvalidInitialWindow, MOST_SEGMENTS, Rules,
+    SharedRules,
+};
 pub use user::Controls;

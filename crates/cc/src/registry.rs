@@ -303,15 +303,15 @@ mod tests {
 
     #[test]
     fn readings_differ_and_are_accepted() {
-        let mut seen: Vec<Config> = Vec::new();
+        let mut all: Vec<Config> = Vec::new();
         for control in NAMES {
             for (name, _, config) in Config::by_name(control).expect("a listed name").readings() {
                 assert_eq!((config.name(), config.validate()), (*control, Ok(())), "{name}");
-                assert!(!seen.contains(&config), "{control} {name}");
-                seen.push(config);
+                assert!(!all.contains(&config), "{control} {name}");
+                all.push(config);
             }
         }
-        assert_eq!(seen.len(), 6);
+        assert_eq!(all.len(), 6);
     }
 
     #[test]

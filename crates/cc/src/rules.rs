@@ -16,19 +16,23 @@ pub enum InitialWindow {
     Rfc6928,
 }
 
-/// An initial window of less than one segment, or of infinitely many.
+/// Maximum of an option that is a number of segments: more than any path holds, and few enough that a window stays finite
+/// and the sum of two is exact to 1e-6 segments.
+pub const MOST_SEGMENTS: f64 = 1e9;
+
+/// An initial window of less than one segment or of more than [`MOST_SEGMENTS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("initial-window must be at least 1 segment")]
-pub struct EmptyWindow;
+#[error("initial-window must be from 1 to 1e9 segments")]
+pub struct InvalidInitialWindow;
 
 impl InitialWindow {
     /// Refuses invalid windows.
     ///
     /// # Errors
-    /// If the number of segments is below 1, infinite or not a number.
-    pub fn validate(self) -> Result<(), EmptyWindow> {
+    /// If the number of segments is below 1, above [`MOST_SEGMENTS`] or not a number.
+    pub fn validate(self) -> Result<(), InvalidInitialWindow> {
         match self {
-            Self::Segments(n) if !(n.is_finite() && n >= 1.0) => Err(EmptyWindow),
+            Self::Segments(n) if !(1.0..=MOST_SEGMENTS).contains(&n) => Err(InvalidInitialWindow),
             _ => Ok(()),
         }
     }

@@ -1,8 +1,8 @@
 //! BBR, version 1.
 //!
-//! *Idea*: keep a model of the path instead of reacting to loss. The maximum delivery rate of the current round and
-//! the ten before it estimates the bottleneck rate, and the minimum RTT of the last ten seconds estimates the RTT of the empty path;
-//! their product is the target for data in flight. Startup paces at 2/ln 2 times the rate until the rate stops growing,
+//! *Idea*: keep a model of the path instead of reacting to loss. The maximum delivery rate of the current round and the
+//! ten before it estimates the bottleneck rate, and the minimum RTT of the last ten seconds estimates the RTT of the empty
+//! path; their product is the target for data in flight. Startup paces at 2/ln 2 times the rate until the rate stops growing,
 //! and drain removes the queue that startup built. Then a cycle of pacing gains probes for more rate (5/4) and drains
 //! the resulting queue (3/4). If no RTT sample below the minimum has arrived for ten seconds, the window drops
 //! briefly to four segments, so that the RTT of the empty path can be measured again. *Sources*: Cardwell, Cheng, Gunn, Yeganeh,
@@ -27,7 +27,7 @@ use crate::parts::aggregation::Aggregation;
 use crate::parts::growth;
 use crate::parts::held_back::HeldBack;
 use crate::parts::windowed::WindowedMax;
-use crate::rules::{EmptyWindow, InitialWindow, Rules, SharedRules};
+use crate::rules::{InitialWindow, InvalidInitialWindow, Rules, SharedRules};
 use alloc::boxed::Box;
 use policer::Policer;
 use skyhaul_base::{Duration, Instant, Rate};
@@ -67,7 +67,7 @@ pub enum Invalid {
     #[error("probe-rtt-duration must be a number of seconds, 0 or more")]
     ProbeRttDuration,
     #[error(transparent)]
-    InitialWindow(#[from] EmptyWindow),
+    InitialWindow(#[from] InvalidInitialWindow),
 }
 
 impl ControlOptions for Config {
@@ -121,7 +121,7 @@ enum State {
     ProbeRtt,
 }
 
-/// A packet-timed round that starts at a time of our choice.
+/// A packet-timed round that may start at any time, unlike those of `Path::round`.
 #[derive(Clone, Copy, Debug)]
 struct TimedRound {
     delivered: u64,
@@ -145,24 +145,29 @@ pub struct Bbr {
     config: Config,
     rules: SharedRules,
     state: State,
+    /// Congestion window, segments.
     cwnd: f64,
-    /// Window to return to after a recovery or a measurement of the RTT.
+    /// Window to return to after a recovery or a measurement of the RTT, segments.
     prior_cwnd: f64,
-    /// bit/s.
+    /// Pacing rate, bit/s.
     pacing_rate: Option<f64>,
 
     /// Delivery rates, bit/s.
     bw: WindowedMax<{ BW_ROUNDS + 1 }>,
     min_rtt: Option<Duration>,
+    /// When the minimum RTT was last renewed or measured.
     min_rtt_stamp: Instant,
+    /// `Path::round` and `Path::delivered` as of the last acknowledgement.
     round_count: u64,
     delivered: u64,
     policer: Policer,
 
+    /// The rate that counted as growth last, bit/s, and the rounds since without growth.
     full_bw: f64,
     full_bw_count: u32,
     filled_pipe: bool,
 
+    /// Phase of [`CYCLE`], and when it began.
     cycle_index: usize,
     cycle_stamp: Instant,
 
@@ -171,11 +176,13 @@ pub struct Bbr {
     /// Data held back while the window was cut to measure the RTT.
     held_back: HeldBack,
     aggregation: Aggregation,
+    /// Nothing has been delivered since the last idle period.
     idle_restart: bool,
 
     /// First round of a recovery: one segment is sent for each one delivered.
     packet_conservation: Option<TimedRound>,
     phase: Phase,
+    /// Segments that the current acknowledgement delivered.
     newly: f64,
 }
 
@@ -243,11 +250,12 @@ impl Bbr {
     fn inflight(&self, path: &Path, bw: f64, gain: f64) -> f64 {
         let Some(rtt) = self.min_rtt else { return self.initial_window(path) };
         let segment = f64::from(path.smss) * 8.0;
-        // The send quantum, in segments. Three are added, since offload at sender and receiver holds data back.
+        // The send quantum, in segments. Three are added, since offload at sender and receiver holds data back. With
+        // large segments the data of a millisecond is less than two of them, the minimum in Linux.
         let quantum = match self.pacing_rate.unwrap_or(0.0) {
             r if r < 1.2e6 => 1.0,
             r if r < 24e6 => 2.0,
-            r => (r * 1e-3).min(64_000.0 * 8.0) / segment,
+            r => ((r * 1e-3).min(64_000.0 * 8.0) / segment).max(2.0),
         };
         gain * bw * rtt.as_secs_f64() / segment + 3.0 * quantum
     }
@@ -262,13 +270,19 @@ impl Bbr {
         self.set_pacing(PACING_MARGIN * HIGH_GAIN * bits / rtt.as_secs_f64().max(1e-6));
     }
 
+    /// Saves the window for [`Self::restore_window`], or keeps the saved one if the current one is reduced already.
     fn save_window(&mut self) {
         let cut = self.phase != Phase::Open || self.state == State::ProbeRtt;
         self.prior_cwnd = if cut { self.prior_cwnd.max(self.cwnd) } else { self.cwnd };
     }
 
     fn restore_window(&mut self, path: &Path) {
-        let to = self.cwnd.max(self.prior_cwnd);
+        self.set_window(path, self.cwnd.max(self.prior_cwnd));
+    }
+
+    /// Sets the window; in `ProbeRtt` it stays small whatever else happens.
+    fn set_window(&mut self, path: &Path, to: f64) {
+        let to = if self.state == State::ProbeRtt { to.min(MIN_WINDOW) } else { to };
         self.cwnd = growth::capped(&self.rules, path, to, self.cwnd);
     }
 
@@ -344,14 +358,14 @@ impl Bbr {
                     let long_enough = cx.now + Duration::from_secs_f64(self.config.probe_rtt_duration);
                     self.probe_rtt_done_stamp = Some((long_enough, TimedRound::begin(cx.path)));
                 }
-                Some((at, lap)) if cx.now > at && lap.over(cx.path, ack) => {
+                Some((at, round)) if cx.now > at && round.over(cx.path, ack) => {
                     self.min_rtt_stamp = cx.now;
-                    self.restore_window(cx.path);
                     if self.filled_pipe {
                         self.enter_probe_bw(cx);
                     } else {
                         self.state = State::Startup;
                     }
+                    self.restore_window(cx.path);
                 }
                 _ => {}
             }
@@ -373,7 +387,6 @@ impl Bbr {
     }
 
     fn update_window(&mut self, path: &Path, ack: &Ack) {
-        let before = self.cwnd;
         let mut cwnd = self.cwnd;
         if self.newly > 0.0 {
             cwnd = (cwnd - ack.lost).max(1.0);
@@ -394,10 +407,7 @@ impl Bbr {
                 cwnd = cwnd.max(MIN_WINDOW);
             }
         }
-        if self.state == State::ProbeRtt {
-            cwnd = cwnd.min(MIN_WINDOW);
-        }
-        self.cwnd = growth::capped(&self.rules, path, cwnd, before);
+        self.set_window(path, cwnd);
     }
 }
 
@@ -451,7 +461,7 @@ impl CongestionControl for Bbr {
         self.phase = cx.path.phase;
         let new_round = cx.path.round != self.round_count;
         self.round_count = cx.path.round;
-        if self.packet_conservation.is_some_and(|lap| lap.over(cx.path, ack)) {
+        if self.packet_conservation.is_some_and(|round| round.over(cx.path, ack)) {
             self.packet_conservation = None;
         }
 
@@ -482,16 +492,13 @@ impl CongestionControl for Bbr {
         self.save_window();
         self.phase = Phase::Recovery;
         self.packet_conservation = Some(TimedRound::begin(cx.path));
-        let to = (cx.path.pipe() + self.newly).max(1.0);
-        self.cwnd = growth::capped(&self.rules, cx.path, to, self.cwnd);
+        self.set_window(cx.path, (cx.path.pipe() + self.newly).max(1.0));
     }
 
     fn on_recovered(&mut self, cx: &mut Cx<'_>) {
         self.packet_conservation = None;
         self.phase = Phase::Open;
-        if self.state != State::ProbeRtt {
-            self.restore_window(cx.path);
-        }
+        self.restore_window(cx.path);
     }
 
     fn on_timeout(&mut self, cx: &mut Cx<'_>, _backoff: u32) {
@@ -501,7 +508,7 @@ impl CongestionControl for Bbr {
         self.cwnd = 1.0;
         self.full_bw = 0.0;
         if self.config.policer {
-            // The end of a round with a loss (Linux).
+            // As in Linux, a timeout is the end of a round with a loss.
             let restart = self.policer.update(cx.now, cx.path, self.state, true, true, false);
             if restart {
                 self.enter_probe_bw(cx);

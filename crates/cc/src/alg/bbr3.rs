@@ -7,8 +7,8 @@
 //! 0.7 per round). Searches come every 2 to 3 s, sooner where Reno would have probed; the RTT is measured every 5 s at
 //! half of the bandwidth-delay product.
 //!
-//! *Source*: draft-ietf-ccwg-bbr-06 (Cardwell, Swett, Beshay; July 2026). This file follows its constants and
-//! pseudocode step by step, with its names. Compared with the description of Google's version 3 for Linux.
+//! *Source*: draft-ietf-ccwg-bbr-06 (Cardwell, Swett, Beshay; July 2026). This module follows its constants and
+//! pseudocode step by step, with its names, and was compared with the description of Google's version 3 for Linux.
 //!
 //! Differences from the draft, and why:
 //!
@@ -19,7 +19,9 @@
 //!   used up the 2 % already.
 //! - The full-pipe estimator ignores invalid rate samples (an interval shorter than the minimum RTT). Taken
 //!   literally, their 0 would count as a round without growth.
-//! - Idleness is defined by the sender: nothing outstanding for longer than the RTO.
+//! - Idleness is defined by the sender: nothing outstanding for longer than the RTO. A restart also clears
+//!   `extra_acked_delivered`, as Linux does: taken literally, data acknowledged before the pause would count as
+//!   acknowledged since.
 //! - The send quantum only enters the budget for offload; segments are paced one by one.
 //! - ECN: the draft leaves the response open, but a mark must count as congestion (§3.7). An echo, one per window,
 //!   counts as loss beyond the threshold at what is in flight. The option `ecn` turns it off.
@@ -45,7 +47,7 @@ use crate::parts::aggregation::Aggregation;
 use crate::parts::growth;
 use crate::parts::held_back::HeldBack;
 use crate::parts::windowed::WindowedMax;
-use crate::rules::{EmptyWindow, InitialWindow, Rules, SharedRules};
+use crate::rules::{InitialWindow, InvalidInitialWindow, Rules, SharedRules};
 use alloc::boxed::Box;
 use bounds::{Bounds, Undo};
 use model::{MinRtt, Plateau, Sample};
@@ -99,7 +101,7 @@ pub enum Invalid {
     #[error("startup-losses is a number of gaps, at least 1")]
     StartupLosses,
     #[error(transparent)]
-    InitialWindow(#[from] EmptyWindow),
+    InitialWindow(#[from] InvalidInitialWindow),
 }
 
 impl ControlOptions for Config {
@@ -143,9 +145,9 @@ impl ControlOptions for Config {
 
 /// 4 ln 2: the minimum pacing gain that doubles the rate in every round (`StartupPacingGain`).
 const STARTUP_PACING_GAIN: f64 = 2.77;
-/// Empties within a round the queue built in startup (`DrainPacingGain`).
+/// Empties the queue that startup built within a round (`DrainPacingGain`).
 const DRAIN_PACING_GAIN: f64 = 0.5;
-/// `ProbeBW_DOWN` and `ProbeBW_UP`.
+/// Pacing gains of `ProbeBW_DOWN` and `ProbeBW_UP`.
 const DOWN_PACING_GAIN: f64 = 0.9;
 const UP_PACING_GAIN: f64 = 1.25;
 /// Windows in bandwidth-delay products (`DefaultCwndGain`, `ProbeBW_UP`, `ProbeRTTCwndGain`).
@@ -202,7 +204,7 @@ impl State {
     }
 }
 
-/// What the acknowledgements of a search show.
+/// Which part of a search the arriving acknowledgements are for (`ack_phase`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AckPhase {
     Init,
@@ -220,9 +222,10 @@ pub struct Bbr3 {
     state: State,
     phase: Phase,
     cwnd: f64,
+    /// Window to return to after a recovery or a measurement of the RTT.
     prior_cwnd: f64,
     pacing_rate: Option<f64>,
-    /// `Path::delivered` as of the last acknowledgement.
+    /// `Path::delivered` as of the last acknowledgement, bytes.
     delivered: u64,
 
     /// The minimum of the measured rate and the limits learnt from losses.
@@ -246,8 +249,8 @@ pub struct Bbr3 {
     inflight_latest: f64,
     loss_round_delivered: u64,
     loss_round_start: bool,
-    loss_in_round: bool,
-    /// Gaps found in this round with losses.
+    is_loss_in_round: bool,
+    /// Gaps in the sequence of segments that losses of this round have left.
     loss_events_in_round: u32,
     undo: Undo,
 
@@ -255,16 +258,17 @@ pub struct Bbr3 {
     is_bw_probe_sample: bool,
     cycle_stamp: Instant,
     bw_probe_wait: Duration,
-    rounds_since_bw_probe: u64,
+    rounds_since_probe_up: u64,
     bw_probe_up_rounds: u32,
-    bw_probe_up_acks: f64,
-    probe_up_cnt: f64,
+    bw_probe_up_acked: f64,
+    probe_up_acked_per_inc: f64,
     prev_probe_too_high: bool,
     prev_probe_precautionary: bool,
     /// Whether the window was fully used in this round, and in the last one.
     cwnd_limited: (bool, bool),
 
-    /// When half a bandwidth-delay product has been in flight for long enough; `None` until it is.
+    /// When data in flight will have been small for long enough; `None` until it has fallen to half a bandwidth-delay
+    /// product.
     probe_rtt_done_stamp: Option<Instant>,
     probe_rtt_round_done: bool,
     idle_restart: bool,
@@ -302,17 +306,17 @@ impl Bbr3 {
             inflight_latest: 0.0,
             loss_round_delivered: 0,
             loss_round_start: false,
-            loss_in_round: false,
+            is_loss_in_round: false,
             loss_events_in_round: 0,
             undo: Undo::default(),
             ack_phase: AckPhase::Init,
             is_bw_probe_sample: false,
             cycle_stamp: Instant::ZERO,
             bw_probe_wait: Duration::ZERO,
-            rounds_since_bw_probe: 0,
+            rounds_since_probe_up: 0,
             bw_probe_up_rounds: 0,
-            bw_probe_up_acks: 0.0,
-            probe_up_cnt: f64::INFINITY,
+            bw_probe_up_acked: 0.0,
+            probe_up_acked_per_inc: f64::INFINITY,
             prev_probe_too_high: false,
             prev_probe_precautionary: false,
             cwnd_limited: (false, false),

@@ -5,7 +5,7 @@
 //! Reno's window would be larger (short RTTs, small windows), CUBIC behaves like Reno. A loss leaves 70 % of the
 //! window. Slow start ends when the RTT rises (HyStart++) rather than when the queue overflows. *Source*: RFC 9438; RFC
 //! 9406. Constants and names are those of the RFCs, except `origin_point`, the implementations' name for the `W_max` of
-//!       the stage in progress.
+//! the stage in progress.
 //!
 //! Readings: a congestion avoidance stage begins with its first acknowledgement. With growth by bytes, the increment
 //! applies to each acknowledged segment; otherwise, to each acknowledgement. Time during which the application or the
@@ -84,11 +84,11 @@ impl ControlOptions for Config {
 /// The variables of RFC 9438 §4.1.2 that a congestion event changes: segments, seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Curve {
-    /// Window at the last reduction, after fast convergence; 0 if unknown.
+    /// Window before the last reduction, lowered by fast convergence; 0 if unknown.
     w_max: f64,
-    /// Window at the last reduction.
+    /// Window before the last reduction; 0 if unknown.
     cwnd_prior: f64,
-    /// What Reno would have.
+    /// Estimate of the window that Reno would have.
     w_est: f64,
     /// The congestion avoidance stage; `None` before its first acknowledgement.
     epoch: Option<Epoch>,
@@ -159,7 +159,7 @@ impl Cubic {
             CaGrowth::PerAck => 1.0,
             CaGrowth::Abc => ack.acked,
         };
-        // Where one acknowledgement is for many merged segments, limits per acknowledgement are lifted.
+        // An endpoint whose acknowledgements are each for many merged segments has no limit per acknowledgement.
         let step = hystart.growth(n, self.frame.rules.abc_limit.is_infinite());
         self.frame.grow_to(cx, self.frame.cwnd + step);
         if over {
@@ -197,7 +197,7 @@ impl Cubic {
         }
         let t = (cx.now - epoch.t_epoch).as_secs_f64();
         let segments_acked = self.frame.credit(ack);
-        // As aggressive as Reno until its window is regained, and then Reno.
+        // §4.3: alpha_cubic makes the estimate as aggressive as Reno until `cwnd_prior` is regained; 1 is Reno's growth.
         let alpha = if self.curve.w_est < self.curve.cwnd_prior { self.alpha_cubic } else { 1.0 };
         self.curve.w_est += alpha * segments_acked / cwnd;
         let to = if epoch.w_cubic(c, t) < self.curve.w_est {
@@ -284,6 +284,7 @@ mod tests {
     use crate::AckKind;
     use crate::rules::{HalvingBase, InitialSsthresh, Rules};
     use crate::testing::{Stage, ack};
+    use alloc::vec::Vec;
 
     fn rules(ssthresh: f64) -> Rules {
         Rules {
@@ -319,9 +320,9 @@ mod tests {
         assert!((a - b).abs() < 1e-9 * b.abs().max(1.0), "{a} is not {b}");
     }
 
-    /// One acknowledgement for 44 merged segments.
     #[test]
     fn merged_acknowledgements_do_not_slow_the_start() {
+        // One acknowledgement for 44 merged segments.
         for (abc_limit, grown) in [(2.0, 8.0), (f64::INFINITY, 44.0)] {
             let rules = Rules { growth: CaGrowth::Abc, abc_limit, ..rules(1000.0) };
             let mut s = Stage::new(Cubic::new(&Config::default(), &rules), 10_000.0);
@@ -366,7 +367,6 @@ mod tests {
         assert!(window[52] - window[32] < 2.0, "{} to {}", window[32], window[52]);
         assert!(window[85] > 125.0, "{}", window[85]);
     }
-    use alloc::vec::Vec;
 
     #[test]
     fn fast_convergence_gives_room() {
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_leaves_more_than_a_loss_if_it_is_told_to() {
+    fn option_beta_ecn() {
         // RFC 8511 §3.1: 0.85 of the window for CUBIC; what a loss leaves is the same as ever.
         let config = Config { hystart: false, beta_ecn: Some(0.85), ..Config::default() };
         for (signal, left) in [(Signal::Ecn, 85.0), (Signal::Loss, 70.0)] {

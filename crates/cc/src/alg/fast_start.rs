@@ -19,7 +19,7 @@ use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, AckKind, Cx, PathState, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
-use crate::rules::SharedRules;
+use crate::rules::{MOST_SEGMENTS, SharedRules};
 use alloc::boxed::Box;
 use skyhaul_base::{Duration, Instant, Rate};
 
@@ -30,7 +30,7 @@ skyhaul_base::options! {
         /// Window of an earlier transfer on the path, in segments. By default, the window of an earlier connection on the
         /// path; if there is none, the first transfer uses slow start.
         cached_window: Option<f64> = None,
-        /// Slow start threshold of that transfer, in segments; by default below the window, as in congestion avoidance.
+        /// Slow start threshold of that transfer, in segments; by default equal to the window, as in congestion avoidance.
         cached_ssthresh: Option<f64> = None,
         /// Send the segments of the attempt with low priority (default). `false` is for ablation studies.
         low_priority: bool = true,
@@ -48,9 +48,9 @@ skyhaul_base::options! {
     reason = "each displays as a sentence that names the option and says what to write instead"
 )]
 pub enum Invalid {
-    #[error("cached-window must be at least 1 segment")]
+    #[error("cached-window must be from 1 to 1e9 segments")]
     CachedWindow,
-    #[error("cached-ssthresh must be at least 1 segment")]
+    #[error("cached-ssthresh must be from 1 to 1e9 segments")]
     CachedSsthresh,
     #[error("cached-ssthresh needs cached-window: write both, in segments")]
     CachedSsthreshAlone,
@@ -63,7 +63,7 @@ impl ControlOptions for Config {
     type Invalid = Invalid;
 
     fn validate(&self) -> Result<(), Invalid> {
-        let wrong = |n: Option<f64>| n.is_some_and(|n| !(n.is_finite() && n >= 1.0));
+        let wrong = |n: Option<f64>| n.is_some_and(|n| !(1.0..=MOST_SEGMENTS).contains(&n));
         if wrong(self.cached_window) {
             return Err(Invalid::CachedWindow);
         }
@@ -115,9 +115,9 @@ impl FastStart {
         self.config.cached_window.map(own).or(left).filter(|w| w.cwnd > 1.0)
     }
 
-    /// Minimum time without an acknowledgement after which the attempt has failed: the fine-grained timer.
-    fn timer(cx: &Cx<'_>) -> Option<Instant> {
-        cx.path.srtt.map(|r| cx.now + r + cx.path.rttvar * 4)
+    /// The time at which the attempt has failed unless an acknowledgement arrives before: the reset timer.
+    fn timer(cx: &Cx<'_>, rtt: Option<Duration>) -> Option<Instant> {
+        rtt.map(|r| cx.now + r + cx.path.rttvar * 4)
     }
 
     /// Begins an attempt with the window derived from the cached one.
@@ -135,7 +135,7 @@ impl FastStart {
             end: self.una + (cwnd * smss as f64) as u64,
             pace: pace.filter(|r| r.bits_per_sec() > 0),
         });
-        cx.act.wake_at = rtt.map(|r| cx.now + r + cx.path.rttvar * 4);
+        cx.act.wake_at = Self::timer(cx, rtt);
     }
 
     fn leave(&mut self, cx: &mut Cx<'_>) {
@@ -191,7 +191,7 @@ impl CongestionControl for FastStart {
                     self.enter(cx, window, cx.path.srtt.or(rtt));
                 }
             }
-            // The sender's idle period exceeds the RTO, and so also the fine-grained timer.
+            // The sender's idle period exceeds the RTO, and so also the reset timer.
             Start::Idle if before.cwnd > 1.0 => self.enter(cx, before, cx.path.srtt),
             Start::Idle => {}
         }
@@ -208,7 +208,7 @@ impl CongestionControl for FastStart {
             } else if ack.kind == AckKind::Partial {
                 self.give_up(cx);
             } else if ack.acked > 0.0 {
-                cx.act.wake_at = Self::timer(cx);
+                cx.act.wake_at = Self::timer(cx, cx.path.srtt);
             }
         }
     }
@@ -379,7 +379,7 @@ mod tests {
         s.path.set_queued(0.0);
         s.new_acks(1);
         assert!(!active(&s), "a shorter transfer is over with its last acknowledgement");
-        for n in [0.0, f64::NAN, f64::INFINITY] {
+        for n in [0.0, 1e300, f64::NAN, f64::INFINITY] {
             assert!(Config { cached_window: Some(n), ..Config::default() }.validate().is_err());
         }
         assert!(Config { cached_ssthresh: Some(4.0), ..Config::default() }.validate().is_err());

@@ -17,7 +17,7 @@ use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, Cx, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
-use crate::rules::SharedRules;
+use crate::rules::{MOST_SEGMENTS, SharedRules};
 use alloc::boxed::Box;
 
 /// The relation between `alpha` and `beta` that makes a flow as aggressive as Reno.
@@ -69,7 +69,7 @@ skyhaul_base::options! {
 pub enum Invalid {
     #[error("beta is the fraction of the window that a loss leaves: between 0 and 1, both excluded")]
     Beta,
-    #[error("alpha is the growth in segments per RTT: a number above 0")]
+    #[error("alpha is the growth in segments per RTT: above 0, at most 1e9")]
     Alpha,
     #[error(transparent)]
     Recovery(#[from] frame::NoFastRecovery),
@@ -102,7 +102,7 @@ impl ControlOptions for Config {
         if !(self.beta > 0.0 && self.beta < 1.0) {
             return Err(Invalid::Beta);
         }
-        if self.alpha.is_some_and(|a| !(a.is_finite() && a > 0.0)) {
+        if self.alpha.is_some_and(|a| !(a > 0.0 && a <= MOST_SEGMENTS)) {
             return Err(Invalid::Alpha);
         }
         Ok(frame::check_recovery(self.recovery)?)
@@ -119,6 +119,7 @@ pub struct Gaimd {
     alpha: f64,
     beta: f64,
     ns2_half: bool,
+    /// A loss or a timeout has reduced the window before.
     lost_before: bool,
 }
 
@@ -262,7 +263,7 @@ mod tests {
         for beta in [0.0, 1.0, 1.5, -0.5, f64::NAN] {
             assert_eq!(Config { beta, ..Config::default() }.validate(), Err(Invalid::Beta));
         }
-        for alpha in [0.0, -1.0, f64::INFINITY, f64::NAN] {
+        for alpha in [0.0, -1.0, 1e308, f64::INFINITY, f64::NAN] {
             let c = Config { alpha: Some(alpha), ..Config::default() };
             assert_eq!(c.validate(), Err(Invalid::Alpha));
         }

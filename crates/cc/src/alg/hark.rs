@@ -58,10 +58,10 @@ mod window;
 /// Pacing rate in windows per minimum RTT: slightly more than one, so that the pacer is not the limit. Never based on the
 /// current RTT: a queue would then slow down its own repair.
 const PACE: f64 = 1.03;
-/// The same in the start, which has to get ahead.
+/// The same during the start, in which the window grows within the RTT.
 const PACE_STARTING: f64 = 1.3;
-/// Slow start ends when even a tenth of the segments meets a queue of this multiple of the target, which cannot be only
-/// ours.
+/// Slow start ends when a tenth of the segments meets a queue of this multiple of the target: it is not due to this
+/// connection alone.
 const SLOW_START_QUEUE: f64 = 3.0;
 /// Below this window, segments, the first duplicate ACK indicates a loss: waiting for another one holds back 1 to 3 % of
 /// the window.
@@ -75,12 +75,13 @@ const SILENCE: f64 = 1.5;
 pub struct Hark {
     config: Config,
     smss: f64,
-    /// Congestion window, segments, and pacing rate, bit/s: what `apply` makes of the parts.
+    /// Congestion window, segments, and pacing rate, bit/s, which `apply` derives from the parts.
     cwnd: f64,
     pacing: Option<f64>,
 
-    /// `None` once it is over.
+    /// `None` once the start is over.
     start: Option<Start>,
+    /// The short transfer that this connection began with.
     page: Option<Page>,
     quiet: Quiet,
     rival: Rival,
@@ -159,9 +160,9 @@ impl Hark {
             self.quiet.raise_to(self.rival.firm);
         }
         self.adjust(cx.path, &round);
-        // Later answers would be to another question.
-        let awaited = self.probing.train.is_some() || found != probing::Verdict::Nothing;
-        if self.start.is_some() || !awaited {
+        // Answers count for the train in progress and for the one just judged. In the start they have opened the window.
+        let counts = self.probing.train.is_some() || found != probing::Verdict::Nothing;
+        if self.start.is_some() || !counts {
             self.probing.answers = 0.0;
         }
         self.probe(cx, &round);
@@ -171,10 +172,10 @@ impl Hark {
 
     /// Evaluates delay and losses of the completed round.
     fn measure(&mut self, path: &Path) -> Option<Round> {
-        let delays = self.delay.end_round(self.probing.leaves_delay())?;
+        let delays = self.delay.end_round(self.probing.leaves_delay_undisturbed())?;
         let lost = self.losses.end_round(path, self.smss, &delays);
         let (rtt, queue) = (delays.rtt, self.delay.queue);
-        self.probing.saw(&delays, queue, lost);
+        self.probing.end_round(&delays, queue, lost);
         let own = self.quiet.window * queue / rtt;
         let room = own < 0.5 * target(self.quiet.window);
         if room {
@@ -260,8 +261,8 @@ impl Hark {
         }
     }
 
-    /// Handles a lost retransmission that RACK cannot detect because no later segment was sent: within a recovery,
-    /// the head of the window is sent again once before the retransmission timer, which waits for four RTTVAR.
+    /// Handles a lost retransmission that RACK cannot detect because no later segment was sent: within a recovery, the
+    /// head is retransmitted once more before the retransmission timer, which waits for four RTTVAR, expires.
     fn watch_head(&mut self, cx: &mut Cx<'_>) {
         let page_awaited = self.page.is_some_and(|p| p.deadline.is_some());
         let watched = cx.path.phase == Phase::Recovery && !page_awaited;
@@ -298,7 +299,8 @@ impl CongestionControl for Hark {
             watch_head: true,
             transmit_events: true,
             probes: self.probing.possible,
-            low_priority_data: true,
+            // Only a page has low priority, and without probes none is sent as such.
+            low_priority_data: self.config.probes,
             judges_priority: self.config.probes,
             ..Policy::default()
         }
@@ -363,7 +365,7 @@ impl CongestionControl for Hark {
         if self.delay.base.is_finite() {
             self.pace();
         }
-        // A satellite path does not reorder, and a small window yields few duplicate ACKs.
+        // A small window yields few duplicate ACKs, and most satellite paths do not reorder.
         let early = matches!(ack.kind, AckKind::Duplicate { count: 1..=2, .. }) && path.phase == Phase::Open;
         cx.act.retransmit_head |= early && self.quiet.window < EARLY && !self.reordered;
         self.watch_head(cx);
@@ -374,7 +376,7 @@ impl CongestionControl for Hark {
             self.probing.give_up();
             return;
         };
-        // In the start a train follows the other, and every answer counts.
+        // In the start one train follows another, and every answer counts.
         let soonest = if self.start.is_some() { 0.0 } else { self.delay.base };
         if !self.probing.answered(cx.now, count, soonest) {
             return;

@@ -45,7 +45,7 @@ skyhaul_base::options! {
     reason = "each displays as a sentence that names the option and says what to write instead"
 )]
 pub enum Invalid {
-    #[error("rtt0-ms is the reference RTT in milliseconds, above 0")]
+    #[error("rtt0-ms is the reference RTT in milliseconds, at least 0.001")]
     Rtt0Ms,
     #[error("most-rho is an exponent of two between 1 (slow start of Reno) and 64")]
     MostRho,
@@ -58,7 +58,7 @@ impl ControlOptions for Config {
     type Invalid = Invalid;
 
     fn validate(&self) -> Result<(), Invalid> {
-        if !(self.rtt0_ms.is_finite() && self.rtt0_ms > 0.0) {
+        if !(self.rtt0_ms.is_finite() && self.rtt0_ms >= 1e-3) {
             return Err(Invalid::Rtt0Ms);
         }
         if !(self.most_rho >= 1.0 && self.most_rho <= 64.0) {
@@ -76,7 +76,9 @@ impl ControlOptions for Config {
 pub struct Hybla {
     frame: Frame,
     config: Config,
+    /// Minimum smoothed RTT in multiples of the reference RTT, at least 1.
     rho: f64,
+    /// Minimum smoothed RTT.
     least: Option<Duration>,
     pace: Option<Rate>,
 }
@@ -232,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn rho_follows_the_least_rtt_only() {
+    fn rho_follows_the_minimum_rtt_only() {
         let mut s = started(Config::default(), 500, 4.0);
         s.path.srtt = Some(Duration::from_millis(800));
         s.new_acks(1);
@@ -264,7 +266,8 @@ mod tests {
         s.new_acks(1);
         // 4 + 16/4 segments of 1000 bytes in 0.1 s.
         assert_eq!(s.cc.pacing().map(Rate::bits_per_sec), Some(640_000));
-        for rtt0_ms in [0.0, -1.0, f64::NAN] {
+        // With 1e-300 ms `rho` squared, and with it the window, would be infinite.
+        for rtt0_ms in [0.0, -1.0, 1e-300, f64::NAN] {
             assert!(Config { rtt0_ms, ..Config::default() }.validate().is_err());
         }
         assert!(Config { most_rho: 0.0, ..Config::default() }.validate().is_err());

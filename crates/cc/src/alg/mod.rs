@@ -1,4 +1,4 @@
-//! The algorithms, one file each.
+//! The algorithms, one module each.
 
 pub mod bbr;
 pub mod bbr3;

@@ -40,6 +40,7 @@ pub struct TcpPeach {
     win: ProbedWindow,
     /// The window is inflated in recovery, because `nackseg` is FlightSize (R9).
     inflates: bool,
+    /// Acknowledgements that release data clock out dummies, too (R9).
     every_ack: bool,
     /// The recovery has ended, and the send loop runs before the inflation is removed (R17).
     inflated_still: bool,
@@ -151,11 +152,11 @@ impl CongestionControl for TcpPeach {
             self.deflate(); // What is halved is the window proper.
         }
         let half = self.win.halve(cx);
-        if let Some(vegas) = &mut self.vegas {
-            vegas.lost(cx.path);
-        }
         if signal == Signal::Ecn {
             return; // R21: an ECN echo halves without dummies.
+        }
+        if let Some(vegas) = &mut self.vegas {
+            vegas.lost(cx.path);
         }
         if self.inflates && self.config.inflate_ndup > 0.0 {
             self.win.infl.add(&mut self.win.cwnd, self.config.inflate_ndup);
@@ -204,6 +205,7 @@ impl CongestionControl for TcpPeach {
         if self.inflated_still {
             self.deflate();
         }
+        // Two dummies per acknowledgement (Fig. 4).
         self.win.clock_out(cx, transmit, self.every_ack || transmit.sent == 0, 2);
     }
 

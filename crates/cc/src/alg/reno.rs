@@ -12,7 +12,7 @@ use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, AckKind, Cx, Phase, Signal, Start};
 use crate::parts::growth;
 use crate::parts::inflation::Inflation;
-use crate::rules::{EmptyWindow, HalvingBase, InitialWindow, Rules, SharedRules};
+use crate::rules::{HalvingBase, InitialWindow, InvalidInitialWindow, MOST_SEGMENTS, Rules, SharedRules};
 
 skyhaul_base::options! {
     /// Options of the Reno family. Options that are not set follow the endpoint preset.
@@ -45,10 +45,10 @@ fn is_zero(n: &u16) -> bool {
     reason = "each displays as a sentence that names the option and says what to write instead"
 )]
 pub enum Invalid {
-    #[error("inflate-ndup must be a number of segments, 0 or more")]
+    #[error("inflate-ndup must be a number of segments, from 0 to 1e9")]
     InflateNdup,
     #[error(transparent)]
-    InitialWindow(#[from] EmptyWindow),
+    InitialWindow(#[from] InvalidInitialWindow),
 }
 
 impl Config {
@@ -60,7 +60,7 @@ impl Config {
         if let Some(window) = self.initial_window {
             window.validate()?;
         }
-        if self.inflate_ndup.is_some_and(|n| !(n.is_finite() && n >= 0.0)) {
+        if self.inflate_ndup.is_some_and(|n| !(0.0..=MOST_SEGMENTS).contains(&n)) {
             return Err(Invalid::InflateNdup);
         }
         Ok(())
@@ -160,7 +160,12 @@ impl Reno {
         if !self.inflates() {
             self.infl.end(&mut self.cwnd);
         }
-        self.before = self.window();
+        self.remember();
+    }
+
+    /// Saves the window, without inflation, for undo.
+    fn remember(&mut self) {
+        self.before = Window { cwnd: self.infl.without(self.cwnd), ssthresh: self.ssthresh };
     }
 
     fn inflates(&self) -> bool {
@@ -207,7 +212,7 @@ impl CongestionControl for Reno {
     }
 
     fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
-        self.before = self.window();
+        self.remember();
         self.ssthresh = growth::half(&self.rules, cx.path, self.cwnd);
         self.infl.clear();
         self.cwnd = match self.recovery {
@@ -234,8 +239,7 @@ impl CongestionControl for Reno {
     fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
         // Once per loss episode: repeated expiries must not drive ssthresh to two (RFC 5681 §3.1).
         if backoff <= 1 {
-            self.before = self.window();
-            { self.infl }.end(&mut self.before.cwnd);
+            self.remember();
             self.ssthresh = growth::half(&self.rules, cx.path, self.cwnd);
         }
         self.infl.clear();
@@ -340,9 +344,13 @@ mod tests {
         s.congestion(Signal::Loss);
         assert_eq!(s.cwnd(), 10.5);
         assert_eq!(s.cc.policy().max_burst, 4);
-        assert!(Config { inflate_ndup: Some(-1.0), ..Config::default() }.validate().is_err());
-        let none = InitialWindow::Segments(0.5);
-        assert!(Config { initial_window: Some(none), ..Config::default() }.validate().is_err());
+        for n in [-1.0, 1e300, f64::NAN] {
+            assert!(Config { inflate_ndup: Some(n), ..Config::default() }.validate().is_err());
+        }
+        for n in [0.5, 1e300, f64::INFINITY] {
+            let window = Some(InitialWindow::Segments(n));
+            assert!(Config { initial_window: window, ..Config::default() }.validate().is_err());
+        }
         assert!(config.validate().is_ok());
     }
 

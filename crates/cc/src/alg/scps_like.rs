@@ -13,7 +13,7 @@ use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, AckKind, Cx, Phase, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
-use crate::rules::SharedRules;
+use crate::rules::{MOST_SEGMENTS, SharedRules};
 use alloc::boxed::Box;
 use skyhaul_base::Rate;
 
@@ -68,7 +68,7 @@ impl ControlOptions for Config {
         if self.rate_mbps.is_some_and(|r| !(1e-3..=1e6).contains(&r)) {
             return Err(Invalid::Rate);
         }
-        if self.window.is_some_and(|w| !(1.0..=1e9).contains(&w)) {
+        if self.window.is_some_and(|w| !(1.0..=MOST_SEGMENTS).contains(&w)) {
             return Err(Invalid::Window);
         }
         Ok(frame::check_recovery(self.recovery)?)
@@ -83,7 +83,8 @@ impl ControlOptions for Config {
 pub struct ScpsLike {
     frame: Frame,
     rate: Option<Rate>,
-    most: Option<f64>,
+    /// Constant window, segments.
+    constant: Option<f64>,
     response: Response,
 }
 
@@ -94,16 +95,17 @@ impl ScpsLike {
         Self {
             frame: Frame::new(rules, config.recovery),
             rate: config.rate_mbps.map(|r| Rate::from_bits_per_sec((r * 1e6) as u64)),
-            most: config.window,
+            constant: config.window,
             response: config.response,
         }
     }
 
-    /// Growth during the repair of a corrupted segment, as it would be without the loss: for newly SACKed segments,
-    /// and for the one that fills the hole.
+    /// During the repair of a corrupted segment, the acknowledgement by which the window grows as it would without the
+    /// loss: for newly SACKed segments, and for the one that fills the hole.
     fn repaired(&self, cx: &Cx<'_>, ack: &Ack) -> Option<Ack> {
-        let answers = self.response == Response::Congestion || !self.frame.policy().recovery.uses_pipe();
-        if answers || cx.path.phase != Phase::Recovery || !ack.cwnd_limited {
+        // Without a scoreboard the window is inflated instead.
+        let grows = self.response == Response::Corruption && self.frame.policy().recovery.uses_pipe();
+        if !grows || cx.path.phase != Phase::Recovery || !ack.cwnd_limited {
             return None;
         }
         let acked = match ack.kind {
@@ -136,8 +138,8 @@ impl CongestionControl for ScpsLike {
     }
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
         self.frame.start(cx, start);
-        if let Some(most) = self.most {
-            self.frame.cwnd = most;
+        if let Some(window) = self.constant {
+            self.frame.cwnd = window;
         }
     }
     fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
@@ -147,8 +149,8 @@ impl CongestionControl for ScpsLike {
             if repaired.is_some() {
                 self.frame.reset(self.frame.cwnd);
             }
-            if let Some(most) = self.most.filter(|_| cx.path.phase != Phase::Loss) {
-                self.frame.cwnd = self.frame.cwnd.min(most);
+            if let Some(window) = self.constant.filter(|_| cx.path.phase != Phase::Loss) {
+                self.frame.cwnd = self.frame.cwnd.min(window);
             }
         }
     }
@@ -166,7 +168,8 @@ impl CongestionControl for ScpsLike {
     }
     fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
         if self.response == Response::Corruption && backoff <= 1 {
-            return;
+            // The window stays, but a recovery in progress has ended, and with it the inflation.
+            return self.frame.reset(self.frame.deflated());
         }
         let window = self.frame.cwnd;
         let to = match self.response {
@@ -227,6 +230,18 @@ mod tests {
         // An outage: slow start up to the previous window.
         s.timeout(2);
         assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 700.0));
+    }
+
+    #[test]
+    fn a_timeout_within_a_recovery_leaves_no_inflation_in_the_window() {
+        let mut s = started(Config { recovery: RecoveryMode::NewReno, ..Config::default() });
+        s.new_acks(20);
+        let before = s.cwnd();
+        s.congestion(Signal::Loss);
+        s.duplicates(4..=13);
+        assert_eq!(s.cwnd(), before + 3.0 + 10.0);
+        s.timeout(1);
+        assert_eq!(s.cwnd(), before);
     }
 
     #[test]

@@ -48,7 +48,7 @@ skyhaul_base::options! {
         compare: Compare = Compare::Smoothed,
         /// Fraction by which they may exceed it nevertheless (0).
         tolerance: f64 = 0.0,
-        /// Number of probe cycles in a row that may fail before the silence counts as congestion (6).
+        /// Number of failed probe cycles in a row after which the silence counts as congestion (6).
         cycles: u32 = 6,
         /// Loss recovery (default `newreno`).
         recovery: RecoveryMode = RecoveryMode::NewReno,
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_is_asked_about_as_well() {
+    fn a_timeout_starts_a_probe_cycle_as_well() {
         let mut s = at(20.0, &Config::default());
         assert_eq!(s.timeout(1).hold, Some(true));
         assert_eq!(s.cwnd(), 20.0);

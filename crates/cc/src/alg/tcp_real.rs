@@ -6,13 +6,12 @@
 //! reduced gently, before a loss occurs. A loss halves the window, as in Reno; with `classify`, a loss while the rate
 //! has not fallen counts as a link error and causes no reduction. *Source*: Zhang, Tsaoussidis, "TCP-Real: improving
 //! real-time capabilities of TCP over heterogeneous networks" (NOSSDAV 2001); Tsaoussidis, Zhang, "TCP-Real:
-//! receiver-oriented congestion control", Computer Networks 40(4),
-//! 2002. Only the abstract of the second was available: it confirms the wave pattern, congestion avoidance by
-//!       measurement, and the classification of errors. The rest is a *reconstruction* from Papadimitriou, Tsaoussidis,
-//!       "On TCP performance over asymmetric satellite links with real-time constraints" (2007, §2.2): the measured
-//!       rate on the acknowledgements, the comparison with the previous one when new data is acknowledged, alpha 1
-//!       segment per RTT, gamma 1/8 (its reference to the paper of 2002), and that a small decrease leaves the window
-//!       unchanged.
+//! receiver-oriented congestion control", Computer Networks 40(4), published in 2002. Only the abstract of the second was
+//! available: it confirms the wave pattern, congestion avoidance by measurement, and the classification of errors. The
+//! rest is a *reconstruction* from Papadimitriou, Tsaoussidis, "On TCP performance over asymmetric satellite links with
+//! real-time constraints" (2007, §2.2): the measured rate on the acknowledgements, the comparison with the previous one
+//! when new data is acknowledged, alpha 1 segment per RTT, gamma 1/8 (its reference to the paper of 2002), and that a
+//! small decrease leaves the window unchanged.
 //!
 //! Readings, which none of the available sources states:
 //! - a wave is the data sent from one segment until that segment is acknowledged, or until a pause; marks and
@@ -32,7 +31,7 @@ use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, Cx, Phase, Signal, Start};
 use crate::parts::frame::{self, Frame};
 use crate::parts::growth;
-use crate::rules::SharedRules;
+use crate::rules::{MOST_SEGMENTS, SharedRules};
 use alloc::boxed::Box;
 use skyhaul_base::Rate;
 
@@ -48,7 +47,7 @@ skyhaul_base::options! {
         gamma: f64 = 0.125,
         /// Relative decrease of the rate up to which the window is held (1/8; our choice).
         delta: f64 = 0.125,
-        /// Do not reduce the window at a loss if the rate has not fallen. Off by default.
+        /// Do not reduce the window at a loss if the rate has not fallen by more than `delta`. Off by default.
         classify: bool = false,
         /// Loss recovery (default `reno`).
         recovery: RecoveryMode = RecoveryMode::Reno,
@@ -62,7 +61,7 @@ skyhaul_base::options! {
     reason = "each displays as a sentence that names the option and says what to write instead"
 )]
 pub enum Invalid {
-    #[error("alpha is the growth in segments per RTT: a number above 0")]
+    #[error("alpha is the growth in segments per RTT: above 0, at most 1e9")]
     Alpha,
     #[error("beta is the fraction of the window that a loss leaves: between 0 and 1, both excluded")]
     Beta,
@@ -80,7 +79,7 @@ impl ControlOptions for Config {
     type Invalid = Invalid;
 
     fn validate(&self) -> Result<(), Invalid> {
-        if !(self.alpha.is_finite() && self.alpha > 0.0) {
+        if !(self.alpha > 0.0 && self.alpha <= MOST_SEGMENTS) {
             return Err(Invalid::Alpha);
         }
         if !(self.beta > 0.0 && self.beta < 1.0) {
@@ -305,6 +304,7 @@ mod tests {
         for (wrong, name) in [
             (Config { alpha: 0.0, ..d() }, "alpha"),
             (Config { alpha: -1.0, ..d() }, "alpha"),
+            (Config { alpha: 1e308, ..d() }, "alpha"),
             (Config { alpha: f64::INFINITY, ..d() }, "alpha"),
             (Config { beta: 0.0, ..d() }, "beta"),
             (Config { beta: 1.0, ..d() }, "beta"),

@@ -58,7 +58,7 @@ skyhaul_base::options! {
 pub enum Invalid {
     #[error("pole: the filters are stable and smooth for a pole between 0 and 1, both excluded")]
     Pole,
-    #[error("t0 is a time constant in seconds, above 0")]
+    #[error("t0 is a time constant in seconds, above 0 and at most 1e6")]
     T0,
     #[error(transparent)]
     Recovery(#[from] frame::NoFastRecovery),
@@ -73,7 +73,7 @@ impl ControlOptions for Config {
         if !(self.pole > 0.0 && self.pole < 1.0) {
             return Err(Invalid::Pole);
         }
-        if !(self.t0.is_finite() && self.t0 > 0.0) {
+        if !(self.t0 > 0.0 && self.t0 <= 1e6) {
             return Err(Invalid::T0);
         }
         Ok(frame::check_recovery(self.recovery)?)
@@ -258,6 +258,8 @@ mod tests {
         for pole in [0.0, 1.0, f64::NAN] {
             assert_eq!(Config { pole, ..Config::default() }.validate(), Err(Invalid::Pole));
         }
-        assert!(Config { t0: 0.0, ..Config::default() }.validate().is_err());
+        for t0 in [0.0, 1e308, f64::NAN] {
+            assert_eq!(Config { t0, ..Config::default() }.validate(), Err(Invalid::T0));
+        }
     }
 }

@@ -17,7 +17,7 @@ use crate::parts::backlog::{Backlog, nanos};
 use crate::parts::fine_timeout::FineTimeout;
 use crate::parts::growth;
 use crate::parts::inflation::Inflation;
-use crate::rules::{EmptyWindow, InitialWindow, Rules, SharedRules};
+use crate::rules::{InitialWindow, InvalidInitialWindow, Rules, SharedRules};
 use alloc::boxed::Box;
 use skyhaul_base::{Duration, Instant, math};
 
@@ -66,7 +66,7 @@ pub enum Invalid {
     #[error("recovery: TCP Vegas is defined with \"reno\", \"newreno\", \"sack\" or \"prr\"")]
     Recovery,
     #[error(transparent)]
-    InitialWindow(#[from] EmptyWindow),
+    InitialWindow(#[from] InvalidInitialWindow),
 }
 
 impl Config {
@@ -125,19 +125,19 @@ pub struct Vegas {
     fine: FineTimeout,
     /// The round being measured.
     backlog: Backlog,
-    /// Growth per acknowledgement in this round (ns-2 flavour).
+    /// Growth per acknowledgement in this round, segments (ns-2 flavour).
     step: f64,
     /// Slow start grows in this round (ns-2 flavour: in every other round).
     grows: bool,
 
-    // Losses.
+    /// Duplicate ACKs in a row.
     dupacks: u32,
-    /// Acknowledgements after a retransmission on which the head is checked again.
+    /// Number of acknowledgements on which the head is still to be checked after a retransmission (ns-2's `v_worried_`).
     worried: u8,
     /// Time of the last window reduction: losses of data sent before belong to the same congestion.
     reduced: Option<Instant>,
-    /// We requested the retransmission of the head on the current acknowledgement.
-    asked: bool,
+    /// The current acknowledgement has made this control request a retransmission of the head.
+    head_requested: bool,
     /// Window before the last reduction, for undo.
     before: Window,
 }
@@ -162,7 +162,7 @@ impl Vegas {
             dupacks: 0,
             worried: 0,
             reduced: None,
-            asked: false,
+            head_requested: false,
             before: start,
         }
     }
@@ -212,7 +212,7 @@ impl Vegas {
         if self.step >= 1.0 && self.cwnd >= self.ssthresh {
             self.step = 0.0;
         }
-        // No growth if the data in flight has not kept up with the window.
+        // No growth if the data in flight is more than two segments short of the window.
         if self.step > 0.0 && ack.cwnd_limited && self.cwnd - (cx.path.in_flight() + 1.0) <= 2.0 {
             self.grow(cx, self.cwnd + self.step);
         }
@@ -224,7 +224,7 @@ impl Vegas {
             self.worried -= 1;
             if self.head_expired(cx) {
                 // Part of congestion that was already answered: no reduction.
-                self.ask(cx);
+                self.request_head(cx);
             } else {
                 self.worried = 0;
             }
@@ -271,8 +271,8 @@ impl Vegas {
         }
     }
 
-    fn ask(&mut self, cx: &mut Cx<'_>) {
-        self.asked = true;
+    fn request_head(&mut self, cx: &mut Cx<'_>) {
+        self.head_requested = true;
         cx.act.retransmit_head = true;
     }
 
@@ -289,8 +289,8 @@ impl Vegas {
         if self.reduced.is_some_and(|t| cx.now - age <= t) {
             return;
         }
-        self.before = self.window();
         self.infl.end(&mut self.cwnd);
+        self.before = self.window();
         let w = math::floor(self.cwnd.min(cx.path.rwnd));
         self.cwnd = match w {
             w if w <= 3.0 => 2.0,
@@ -334,7 +334,7 @@ impl CongestionControl for Vegas {
     }
 
     fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
-        self.asked = false;
+        self.head_requested = false;
         if let AckKind::Duplicate { count, .. } = ack.kind {
             self.dupacks = count;
             if self.inflates() && cx.path.phase == Phase::Recovery {
@@ -342,7 +342,7 @@ impl CongestionControl for Vegas {
             }
             if self.ns2() && cx.path.phase != Phase::Loss && self.head_expired(cx) {
                 self.reduce(cx);
-                self.ask(cx);
+                self.request_head(cx);
             }
             return;
         }
@@ -364,8 +364,8 @@ impl CongestionControl for Vegas {
 
     fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         if self.ns2() && signal != Signal::Ecn {
-            // A loss that we reported ourselves was answered then.
-            if !self.asked {
+            // The request to retransmit the head came with the reduction.
+            if !self.head_requested {
                 self.reduce(cx);
             }
             if self.inflates() && self.reduced == Some(cx.now) {
@@ -391,7 +391,7 @@ impl CongestionControl for Vegas {
 
     fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
         if backoff <= 1 {
-            self.before = self.window();
+            self.before = Window { cwnd: self.infl.without(self.cwnd), ssthresh: self.ssthresh };
             self.ssthresh = growth::half(&self.rules, cx.path, self.cwnd);
         }
         self.infl.clear();
@@ -402,7 +402,7 @@ impl CongestionControl for Vegas {
         if self.ns2() {
             // The round continues: retransmissions carry no information about the path, and the acknowledgement
             // that repairs the loss covers data that arrived long before. In ns-2, too, only an acknowledgement
-            // moves the mark.
+            // ends a round.
             return;
         }
         self.backlog.begin(cx.now, 0.0);

@@ -71,7 +71,7 @@ skyhaul_base::options! {
 pub enum Invalid {
     #[error("pole: the filter is stable and smooths for a pole between 0 and 1, both excluded")]
     Pole,
-    #[error("tau is a time constant in seconds, at least 0.001")]
+    #[error("tau is a time constant in seconds, from 0.001 to 1e6")]
     Tau,
     #[error("most-per-ack must be at least 1 segment")]
     MostPerAck,
@@ -88,7 +88,7 @@ impl ControlOptions for Config {
         if !(self.pole > 0.0 && self.pole < 1.0) {
             return Err(Invalid::Pole);
         }
-        if !(self.tau.is_finite() && self.tau >= 1e-3) {
+        if !(1e-3..=1e6).contains(&self.tau) {
             return Err(Invalid::Tau);
         }
         if !(self.most_per_ack.is_finite() && self.most_per_ack >= 1.0) {
@@ -105,6 +105,7 @@ impl ControlOptions for Config {
 #[derive(Clone, Copy, Debug, Default)]
 struct Estimate {
     bwe: f64,
+    /// The last sample.
     last: f64,
     /// Arrival of the last acknowledgement, and the time that the filter has reached.
     acked_at: Option<(Instant, Instant)>,
@@ -130,6 +131,7 @@ impl Estimate {
                 // After some hundred samples of zero nothing is left.
                 let mut silent = 0;
                 while now - at > half {
+                    // The pole for an interval of tau / 2: x = 4.
                     self.feed(0.0, 0.6);
                     at += half;
                     silent += 1;
@@ -365,7 +367,10 @@ mod tests {
         for pole in [0.0, 1.0, 1.2, f64::NAN] {
             assert_eq!(Config { pole, ..Config::default() }.validate(), Err(Invalid::Pole));
         }
-        assert!(Config { tau: 0.0, ..Config::default() }.validate().is_err());
+        // With 1e308 s the pole of the filter would be infinity divided by infinity.
+        for tau in [0.0, 1e308, f64::NAN] {
+            assert_eq!(Config { tau, ..Config::default() }.validate(), Err(Invalid::Tau));
+        }
         assert!(Config { most_per_ack: 0.5, ..Config::default() }.validate().is_err());
     }
 }

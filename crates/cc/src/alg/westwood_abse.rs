@@ -61,7 +61,7 @@ skyhaul_base::options! {
 pub enum Invalid {
     #[error("gain: the means are stable and smooth for a gain between 0 and 1, both excluded")]
     Gain,
-    #[error("n is a number of RTTs, 0 or more")]
+    #[error("n is a number of RTTs, from 0 to 1e6")]
     N,
     #[error(transparent)]
     Recovery(#[from] frame::NoFastRecovery),
@@ -76,7 +76,7 @@ impl ControlOptions for Config {
         if !(self.gain > 0.0 && self.gain < 1.0) {
             return Err(Invalid::Gain);
         }
-        if !(self.n.is_finite() && self.n >= 0.0) {
+        if !(0.0..=1e6).contains(&self.n) {
             return Err(Invalid::N);
         }
         Ok(frame::check_recovery(self.recovery)?)
@@ -325,6 +325,9 @@ mod tests {
         for gain in [0.0, 1.0, f64::NAN] {
             assert_eq!(Config { gain, ..Config::default() }.validate(), Err(Invalid::Gain));
         }
-        assert!(Config { n: -1.0, ..Config::default() }.validate().is_err());
+        // A memory of 1e308 RTTs would overflow, and the filter would have none.
+        for n in [-1.0, 1e308, f64::NAN] {
+            assert_eq!(Config { n, ..Config::default() }.validate(), Err(Invalid::N));
+        }
     }
 }

@@ -100,8 +100,10 @@ pub struct WestwoodPlus {
     /// The current interval: its start and the segments acknowledged in it.
     since: Option<Instant>,
     acked: f64,
+    /// The last RTT sample.
     rtt: Option<Duration>,
     rtt_min: Option<Duration>,
+    /// The next sample replaces the minimum RTT.
     reset_rtt_min: bool,
 }
 
@@ -281,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_forgets_the_least_rtt_after_a_timeout() {
+    fn linux_forgets_the_minimum_rtt_after_a_timeout() {
         for (flavour, kept) in [(Flavour::Paper, 0.2), (Flavour::Linux, 0.3)] {
             let mut s = stage(flavour);
             round(&mut s, 1.0);

@@ -11,19 +11,21 @@ const ROUNDS: usize = 10;
 /// Links and hosts that aggregate acknowledgements need that much more data in flight to stay busy.
 #[derive(Clone, Debug, Default)]
 pub struct Aggregation {
+    /// Start of the current burst.
     since: Instant,
     /// Bytes acknowledged since then.
     acked: f64,
+    /// Excess of each round, bytes.
     most: WindowedMax<ROUNDS>,
 }
 
 impl Aggregation {
     /// Restarts the measurement at `now`, after silence or at the start; the maximum stays.
     pub fn restart(&mut self, now: Instant) {
-        self.since = now;
+        (self.since, self.acked) = (now, 0.0);
     }
 
-    /// Forgets all but the current round (before the pipe is full).
+    /// Forgets the maximum. Called at the start of each round before the pipe is full: only the current round counts then.
     pub fn forget(&mut self) {
         self.most.clear();
     }
@@ -73,8 +75,8 @@ mod tests {
         assert_eq!(a.extra(), 9000.0);
         a.restart(at(60_000));
         assert_eq!(a.extra(), 9000.0);
-        a.update(at(60_100_000), 12, 80_000.0, 1000.0, 1e6);
-        assert_eq!(a.extra(), 1000.0);
+        a.update(at(60_100), 12, 80_000.0, 1000.0, 1e6);
+        assert_eq!(a.extra(), 1000.0, "nothing acknowledged before the restart counts");
         a.forget();
         assert_eq!(a.extra(), 0.0);
     }

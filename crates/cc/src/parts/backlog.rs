@@ -1,17 +1,21 @@
-//! Number of a flow's segments in queues, derived from its RTT once per round trip, as in TCP Vegas.
+//! The number of own segments in queues, derived from the RTT once per round trip, as in TCP Vegas.
 
 use crate::event::Path;
 use skyhaul_base::{Duration, Instant, math};
 
-/// The current round trip, and the minimum RTT of all.
+/// Measurements of the current round, and the base RTT.
 #[derive(Clone, Debug)]
 pub struct Backlog {
-    /// Minimum RTT: that of the path without queues.
+    /// Base RTT, that of the path without queues: the minimum of the samples since the last round of a single segment, whose
+    /// RTT replaces it.
     pub base: Option<Duration>,
+    /// Start of the round.
     began: Instant,
-    /// FlightSize at its start, and segments acknowledged since: together they give the segments sent in it.
+    /// FlightSize at the start of the round, segments.
     pub(crate) flight: f64,
+    /// Segments acknowledged in the round.
     acked: f64,
+    /// Sum, minimum and number of the RTT samples of the round.
     pub(crate) rtt_sum: Duration,
     pub(crate) rtt_min: Duration,
     pub(crate) rtt_count: u64,
@@ -67,9 +71,9 @@ impl Backlog {
         self.base.map_or(f64::NAN, Duration::as_secs_f64)
     }
 
-    /// Whether the first segment sent after the mark is acknowledged. (A round that ended one segment earlier, with
-    /// the last one sent before the mark, would count one segment less than the window among those sent, and find
-    /// it queued on an empty path.)
+    /// Whether the first segment sent in the round is acknowledged. If the round ended already with the last segment sent
+    /// before its start, the segments sent in it would be one less than the window, and that one would look queued on an
+    /// empty path.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.acked > self.flight
@@ -81,12 +85,12 @@ impl Backlog {
         (self.rtt_count, self.rtt_min)
     }
 
-    /// ns-2's count at the end of a round: segments in the queue, rounded to whole ones.
+    /// Segments in the queue at the end of a round, rounded to whole ones, as ns-2 counts them.
     ///
-    /// A round without samples (all of it was sent twice) lasts from its first to its last acknowledgement. If that is
-    /// shorter than the base RTT, it was not a round trip: the repair of one loss acknowledged, at once, data that had
-    /// arrived long before. `None` then. The base RTT comes from samples only; ns-2 takes such a time for it, and stays
-    /// at a window of two until the connection ends.
+    /// A round without samples (all of its segments were sent twice) lasts from its first to its last acknowledgement. If
+    /// that is shorter than the base RTT, it was no round trip: the repair of a loss acknowledged data at once that had
+    /// arrived long before. The result is then `None`. ns-2 takes such a time for the base RTT and stays at a window of two
+    /// until the connection ends; here the base RTT comes from samples only.
     pub fn queued(&mut self, now: Instant, path: &Path) -> Option<f64> {
         let sampled = self.rtt_count > 0;
         let rtt = if sampled { self.rtt_sum / self.rtt_count } else { now - self.began };
@@ -99,8 +103,7 @@ impl Backlog {
         if rtt.is_zero() || rtt < base {
             return None;
         }
-        // ns-2 counts from the last acknowledged segment: the one released by this acknowledgement is included, as
-        // it is in `sent`.
+        // ns-2 counts from the last acknowledged segment: the segment that this acknowledgement will release is included.
         let window = path.in_flight() + 1.0;
         Some(math::floor(window - sent * nanos(base) / nanos(rtt) + 0.5))
     }

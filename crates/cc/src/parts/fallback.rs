@@ -1,4 +1,4 @@
-//! A control that needs a peer that answers probes, with a fallback for other peers.
+//! A control that needs a peer which answers probes, with a fallback for other peers.
 
 use crate::action::{Policy, Priority, Window};
 use crate::control::CongestionControl;
@@ -198,7 +198,7 @@ mod tests {
         assert!(act.stop_probes && act.wake_at == Some(Instant::MAX) && act.hold == Some(false));
         s.new_acks(1);
         assert_eq!((s.cwnd(), s.ssthresh()), (8.0, 64.0));
-        assert_eq!(s.unsupported(), crate::Actions::default(), "told twice");
+        assert_eq!(s.unsupported(), crate::Actions::default(), "the same event again");
         assert_eq!((s.cwnd(), s.variable("seven")), (8.0, 7.0));
     }
 }

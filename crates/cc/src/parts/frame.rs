@@ -1,6 +1,6 @@
-//! Common code of Reno's relatives except growth: the start, artificial inflation, the bookkeeping of a reduction,
-//! the timeout, undo. Each relative defines its growth and its thresholds; [`Frame`] does the rest according to RFC
-//! 5681 and RFC 6582.
+//! Common code of Reno's relatives: the start, artificial inflation, the window during and after a reduction, the
+//! timeout, undo. Each relative defines its growth and its thresholds; [`Frame`] does the rest according to RFC 5681 and
+//! RFC 6582.
 
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::event::{Ack, AckKind, Cx, Phase, Signal, Start};
@@ -19,7 +19,7 @@ pub struct Frame {
     pub rules: SharedRules,
     recovery: RecoveryMode,
     infl: Inflation,
-    /// Window that the last reduction chose.
+    /// Window, without inflation, that the last reduction set.
     reduced: f64,
     /// Window before the last reduction, for undo.
     before: Window,
@@ -123,8 +123,8 @@ impl Frame {
         self.cwnd = growth::capped(&self.rules, cx.path, to.max(self.cwnd), self.cwnd);
     }
 
-    /// The unit of additive increase in congestion avoidance: 1 per acknowledgement, or the segments acknowledged
-    /// (at most a window of them).
+    /// The segments for which an acknowledgement counts in congestion avoidance: one, or with byte counting those that it
+    /// acknowledges, at most a window of them.
     #[inline]
     #[must_use]
     pub fn credit(&self, ack: &Ack) -> f64 {
@@ -161,9 +161,7 @@ impl Frame {
     /// The window without inflation.
     #[must_use]
     pub fn deflated(&self) -> f64 {
-        let mut cwnd = self.cwnd;
-        { self.infl }.end(&mut cwnd);
-        cwnd.max(1.0)
+        self.infl.without(self.cwnd).max(1.0)
     }
 
     /// Sets a window other than that of a reduction; this ends a recovery in progress.
@@ -176,8 +174,7 @@ impl Frame {
     /// Saves the window, without inflation, for [`Self::undo`]. [`Self::reduce`] and [`Self::timeout`] call this; a caller
     /// that reduces the window otherwise must.
     pub fn remember(&mut self) {
-        self.before = self.window();
-        { self.infl }.end(&mut self.before.cwnd);
+        self.before = Window { cwnd: self.infl.without(self.cwnd), ssthresh: self.ssthresh };
     }
 
     /// `on_timeout`: one segment; the threshold once per episode (RFC 5681 §3.1).

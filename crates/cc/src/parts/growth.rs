@@ -58,16 +58,16 @@ pub fn half(rules: &Rules, path: &Path, cwnd: f64) -> f64 {
 /// The fraction `keep` of the window at the time of the loss, at least two segments.
 #[must_use]
 pub fn kept(rules: &Rules, path: &Path, cwnd: f64, keep: f64) -> f64 {
-    part(rules.halving_base, rules.integer_halving, path, cwnd, keep)
+    fraction(rules.halving_base, rules.integer_halving, path, cwnd, keep)
 }
 
 /// The fraction `keep` of the quantity `base`, at least two segments; `whole` rounds down to whole segments.
 ///
-/// During a SACK-based fast recovery never more than the window: RFC 5681 eq. 4 is an upper limit, and FlightSize
-/// includes data that arrived beyond a hole, so its fraction could exceed the window. After a timeout the window is
-/// that of a slow start and does not reflect the data on the path.
+/// If some of the data in flight was SACKed or found lost, the fraction is never more than the window: FlightSize includes
+/// that data, and RFC 5681 eq. 4 is an upper limit. After a timeout this does not hold, since the window is then that of a
+/// slow start and does not reflect the data on the path.
 #[must_use]
-pub fn part(base: HalvingBase, whole: bool, path: &Path, cwnd: f64, keep: f64) -> f64 {
+pub fn fraction(base: HalvingBase, whole: bool, path: &Path, cwnd: f64, keep: f64) -> f64 {
     let base = match base {
         HalvingBase::Window => cwnd.min(path.rwnd),
         HalvingBase::FlightSize => path.in_flight(),

@@ -1,9 +1,9 @@
-//! Segments held back by the algorithm itself: their measurements do not reflect the path.
+//! Segments that the algorithm itself holds back: their measurements do not reflect the path.
 
 use crate::event::Path;
 
-/// Segments sent while a window is kept small on purpose, identified by the delivered count at their transmission
-/// (Linux marks the connection as app-limited during that time).
+/// Segments sent while the window is kept small on purpose: the first and last value of `Path::delivered` at their
+/// transmission. Linux marks the connection as app-limited during that time instead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeldBack(Option<(u64, u64)>);
 

@@ -7,23 +7,27 @@
 
 use skyhaul_base::Duration;
 
+// Names and values of RFC 9406 §4.3.
 const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
 const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
 const MIN_RTT_DIVISOR: u64 = 8;
 const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
 const CSS_ROUNDS: u32 = 5;
-/// Maximum segments by which one acknowledgement may grow the window without pacing (RFC 9406 §4.3).
-const LIMIT: f64 = 8.0;
+/// `L`: the maximum of acknowledged segments that one acknowledgement counts for without pacing.
+const L: f64 = 8.0;
 
 /// State of one slow start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HyStart {
+    /// Number of the current round; `None` before the first acknowledgement.
     round: Option<u64>,
+    /// Minimum RTT of the last round and of the current one; [`Duration::MAX`] without a sample.
     last: Duration,
     current: Duration,
+    /// RTT samples of the current round.
     samples: u32,
-    /// Conservative slow start: minimum RTT at its start, and rounds spent in it.
+    /// Conservative slow start: minimum RTT at its start, and rounds begun since.
     css: Option<(Duration, u32)>,
 }
 
@@ -73,7 +77,7 @@ impl HyStart {
     /// Growth for `acked` segments; `unlimited` removes the limit per acknowledgement, as for a paced sender.
     #[must_use]
     pub fn growth(&self, acked: f64, unlimited: bool) -> f64 {
-        let n = if unlimited { acked } else { acked.min(LIMIT) };
+        let n = if unlimited { acked } else { acked.min(L) };
         if self.css.is_some() { n / CSS_GROWTH_DIVISOR } else { n }
     }
 

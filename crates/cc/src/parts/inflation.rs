@@ -20,8 +20,13 @@ impl Inflation {
     }
     /// Removes all inflation.
     pub fn end(&mut self, cwnd: &mut f64) {
-        *cwnd -= self.0;
+        *cwnd = self.without(*cwnd);
         self.0 = 0.0;
+    }
+    /// The window `cwnd` without its inflation.
+    #[must_use]
+    pub fn without(self, cwnd: f64) -> f64 {
+        cwnd - self.0
     }
     /// Forgets the inflation without changing a window that was set anew.
     pub fn clear(&mut self) {

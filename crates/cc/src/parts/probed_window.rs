@@ -76,11 +76,11 @@ pub struct ProbedWindow {
     /// The current acknowledgement revealed the loss: it clocks out no probe.
     pub just_entered: bool,
     /// `ssthresh` was set by a loss, not by the last train.
-    lost_before: bool,
+    ssthresh_by_loss: bool,
     options: Options,
     /// The preset; growth and halving always follow the papers.
     rules: SharedRules,
-    /// Window before the last reduction, and whether a loss had set `ssthresh`, for undo.
+    /// Window and `ssthresh_by_loss` before the last reduction, for undo.
     before: (Window, bool),
 }
 
@@ -96,7 +96,7 @@ impl ProbedWindow {
             wdsn: 0,
             adsn: 0,
             just_entered: false,
-            lost_before: false,
+            ssthresh_by_loss: false,
             options,
             rules,
             before: (start, false),
@@ -119,7 +119,7 @@ impl ProbedWindow {
     /// The window for Reno to take over. A threshold that only prevents slow start during a train is dropped.
     #[must_use]
     pub fn for_reno(&self, path: &Path) -> Window {
-        let ssthresh = if self.lost_before { self.ssthresh } else { growth::peers_window(path) };
+        let ssthresh = if self.ssthresh_by_loss { self.ssthresh } else { growth::peers_window(path) };
         Window { cwnd: self.cwnd, ssthresh }
     }
 
@@ -127,16 +127,19 @@ impl ProbedWindow {
     pub fn start(&mut self, cx: &mut Cx<'_>, start: &Start) {
         let iw = self.rules.initial_window.segments(cx.path.smss).max(1.0);
         match *start {
-            Start::Established { rtt, .. } => match self.options.start {
+            Start::Established { rtt, syn_lost, .. } => match self.options.start {
                 Opening::Train => self.open_by_train(cx, rtt),
                 Opening::Slow => {
                     let ssthresh = growth::initial_ssthresh(&self.rules, cx.path);
-                    self.open_slowly(cx, iw, ssthresh);
+                    self.open_slowly(cx, if syn_lost { 1.0 } else { iw }, ssthresh);
                 }
             },
             Start::Idle => match self.options.on_idle {
                 Opening::Train => self.open_by_train(cx, None),
-                Opening::Slow => self.cwnd = self.cwnd.min(iw),
+                Opening::Slow => {
+                    self.cwnd = self.cwnd.min(iw);
+                    self.restart_guard();
+                }
             },
         }
     }
@@ -145,7 +148,7 @@ impl ProbedWindow {
     fn open_by_train(&mut self, cx: &mut Cx<'_>, handshake_rtt: Option<Duration>) {
         // With ssthresh at 1, congestion avoidance applies from the start (R4).
         self.opened(1.0, 1.0);
-        self.lost_before = false;
+        self.ssthresh_by_loss = false;
         self.train(cx, handshake_rtt);
     }
 
@@ -158,11 +161,15 @@ impl ProbedWindow {
         self.cwnd = cwnd;
         self.ssthresh = ssthresh;
         self.infl.clear();
+        self.restart_guard();
+        self.adsn = 0;
+        self.just_entered = false;
+    }
+
+    fn restart_guard(&mut self) {
         if self.options.wdsn_on_restart == WdsnOnRestart::Zero {
             self.wdsn = 0;
         }
-        self.adsn = 0;
-        self.just_entered = false;
     }
 
     /// Requests `rwnd - 1` probes after the first data segment, one every `tau = RTT / rwnd`, or stops a train if
@@ -185,7 +192,7 @@ impl ProbedWindow {
         let source = self.options.source;
         cx.act.train = Some(Train { source, count: total as u32 - 1, first: tau, spacing: tau });
         if cx.path.probes == ProbeSupport::Unknown {
-            // Without any answer within 2R + 4 rttvar of the last probe: slow start instead (R3).
+            // Slow start if nothing answers within 2 RTT + 4 RTTVAR of the last probe, which leaves after one RTT (R3).
             cx.act.wake_at = Some(cx.now + rtt * 3 + cx.path.rttvar * 4);
         }
     }
@@ -221,21 +228,21 @@ impl ProbedWindow {
         f64::from(count - guarded)
     }
 
-    /// Opens the window by this many slots, up to the receive window.
-    pub fn open(&mut self, path: &Path, slots: f64) {
-        self.cwnd = (self.cwnd + slots).min(path.rwnd.max(self.cwnd));
+    /// Opens the window by this many segments, up to the receive window.
+    pub fn open(&mut self, path: &Path, segments: f64) {
+        self.cwnd = (self.cwnd + segments).min(path.rwnd.max(self.cwnd));
     }
 
     fn half(&self, cx: &Cx<'_>) -> f64 {
-        growth::part(self.options.halving_base, self.options.integer_halving, cx.path, self.cwnd, 0.5)
+        growth::fraction(self.options.halving_base, self.options.integer_halving, cx.path, self.cwnd, 0.5)
     }
 
-    /// `on_congestion`: the window is halved, and earlier probes no longer count. Returns the remaining whole
-    /// segments.
+    /// `on_congestion`: the window is halved, and probes not yet sent are dropped. Returns the whole segments of the
+    /// halved window.
     pub fn halve(&mut self, cx: &mut Cx<'_>) -> u32 {
         self.remember();
         cx.act.stop_probes = true;
-        self.lost_before = true;
+        self.ssthresh_by_loss = true;
         let half = self.half(cx);
         self.cwnd = half;
         self.ssthresh = half;
@@ -252,14 +259,14 @@ impl ProbedWindow {
         }
     }
 
-    /// `on_transmit`: if it `may`, an acknowledgement clocks out at most `most` probes.
-    pub fn clock_out(&mut self, cx: &mut Cx<'_>, transmit: &Transmit, may: bool, most: u32) {
+    /// `on_transmit`: if `allowed`, an acknowledgement clocks out at most `most` probes.
+    pub fn clock_out(&mut self, cx: &mut Cx<'_>, transmit: &Transmit, allowed: bool, most: u32) {
         if self.adsn == 0 || core::mem::take(&mut self.just_entered) {
             return;
         }
         let clocked = matches!(transmit.clock, Clock::Ack | Clock::Probe);
         // No probing without data to send (R24, Q8).
-        if clocked && may && (self.options.without_data || cx.path.queued() > 0.0) {
+        if clocked && allowed && (self.options.without_data || cx.path.queued() > 0.0) {
             let count = self.adsn.min(most);
             cx.act.probe_now = Some((self.options.source, count));
             self.adsn -= count;
@@ -276,33 +283,32 @@ impl ProbedWindow {
             Opening::Slow => {
                 let ssthresh = if backoff <= 1 { self.half(cx) } else { self.ssthresh };
                 self.open_slowly(cx, 1.0, ssthresh);
-                self.lost_before = true;
+                self.ssthresh_by_loss = true;
             }
         }
     }
 
     /// Saves the state, without inflation, that [`Self::undo`] restores.
     fn remember(&mut self) {
-        let mut before = self.window();
-        { self.infl }.end(&mut before.cwnd);
-        self.before = (before, self.lost_before);
+        let before = Window { cwnd: self.infl.without(self.cwnd), ssthresh: self.ssthresh };
+        self.before = (before, self.ssthresh_by_loss);
     }
 
     /// `on_undo`: reverts the last reduction and stops its probes.
     pub fn undo(&mut self, cx: &mut Cx<'_>) {
-        let (before, lost_before) = self.before;
+        let (before, ssthresh_by_loss) = self.before;
         cx.act.stop_probes = true;
         self.adsn = 0;
         self.wdsn = 0;
         self.infl.end(&mut self.cwnd);
         self.cwnd = growth::within_rwnd(cx.path, self.cwnd.max(before.cwnd), self.cwnd);
         self.ssthresh = self.ssthresh.max(before.ssthresh);
-        self.lost_before = lost_before;
+        self.ssthresh_by_loss = ssthresh_by_loss;
     }
 
-    /// `on_wake`: no answer to the train, neither from a capable nor from a legacy receiver (R3): slow start.
+    /// `on_wake`: slow start, if neither a capable nor a legacy receiver has answered the train (R3).
     pub fn silence(&mut self, path: &Path) {
-        if !self.lost_before && path.probes == ProbeSupport::Unknown {
+        if !self.ssthresh_by_loss && path.probes == ProbeSupport::Unknown {
             self.ssthresh = growth::peers_window(path);
         }
     }

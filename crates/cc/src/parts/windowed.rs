@@ -65,14 +65,14 @@ mod tests {
     fn a_peak_lasts_as_long_as_the_window() {
         let mut m = WindowedMax::<3>::default();
         assert_eq!(m.max(), 0);
-        let seen: Vec<_> = [(0, 9), (1, 5), (2, 7), (3, 1), (4, 2), (5, 3)]
+        let maxima: Vec<_> = [(0, 9), (1, 5), (2, 7), (3, 1), (4, 2), (5, 3)]
             .into_iter()
             .map(|(t, v)| {
                 m.update(t, v);
                 m.max()
             })
             .collect();
-        assert_eq!(seen, [9, 9, 9, 7, 7, 3]);
+        assert_eq!(maxima, [9, 9, 9, 7, 7, 3]);
         m.update(100, 1);
         assert_eq!(m.max(), 1);
         m.clear();

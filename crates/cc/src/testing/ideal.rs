@@ -1,8 +1,8 @@
 //! A small sender over one link: fixed RTT, one acknowledgement per segment, no reordering, no timers.
 //!
 //! It counts whole segments and repairs losses according to the policy, without proportional rate reduction, without
-//! Tahoe's go-back-N and without a retransmission timer. It ignores [`Actions::hold`] and [`Actions::rewind`]. It reproduces the worked traces of the papers exactly, and shows whether an
-//! algorithm converges without needing a real sender.
+//! Tahoe's go-back-N and without a retransmission timer. It ignores [`Actions::hold`] and [`Actions::rewind`]. It
+//! reproduces the worked traces of the papers exactly, and shows without a real sender whether an algorithm converges.
 
 use super::Stage;
 use crate::event::{

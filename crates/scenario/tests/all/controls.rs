@@ -22,9 +22,9 @@ fn every_option_has_its_domain() {
     const POLE: &str = "pole: the filter is stable and smooths for a pole between 0 and 1, both excluded";
     const POLES: &str = "pole: the filters are stable and smooth for a pole between 0 and 1, both excluded";
     const FAST: &str = "recovery: this control is defined with \"reno\", \"newreno\", \"sack\" or \"prr\"";
-    const WINDOW: &str = "initial-window must be at least 1 segment";
+    const WINDOW: &str = "initial-window must be from 1 to 1e9 segments";
     const CAP: &str = "probe-cap counts the data segment too: 1 or more, or leave it out";
-    const INFLATE: &str = "inflate-ndup must be a number of segments, 0 or more";
+    const INFLATE: &str = "inflate-ndup must be a number of segments, from 0 to 1e9";
     const DURATION: &str = "probe-rtt-duration must be a number of seconds, 0 or more";
     let cases: &[(&str, &[&str], &str)] = &[
         ("reno", &["inflate-ndup = -1", "inflate-ndup = nan"], INFLATE),
@@ -68,11 +68,11 @@ fn every_option_has_its_domain() {
         (
             "gaimd",
             &["alpha = 0", "alpha = -1", "alpha = inf"],
-            "alpha is the growth in segments per RTT: a number above 0",
+            "alpha is the growth in segments per RTT: above 0, at most 1e9",
         ),
         ("gaimd", &["recovery = \"tahoe\""], FAST),
         ("westwood", &["pole = 0", "pole = 1", "pole = nan"], POLE),
-        ("westwood", &["tau = 0", "tau = inf"], "tau is a time constant in seconds, at least 0.001"),
+        ("westwood", &["tau = 0", "tau = inf"], "tau is a time constant in seconds, from 0.001 to 1e6"),
         ("westwood", &["most-per-ack = 0.5"], "most-per-ack must be at least 1 segment"),
         ("westwood", &["recovery = \"tahoe\""], FAST),
         ("westwood-plus", &["pole = 1", "pole = -0.5"], POLE),
@@ -82,7 +82,7 @@ fn every_option_has_its_domain() {
             &["gain = 0", "gain = 1"],
             "gain: the means are stable and smooth for a gain between 0 and 1, both excluded",
         ),
-        ("westwood-abse", &["n = -1", "n = nan"], "n is a number of RTTs, 0 or more"),
+        ("westwood-abse", &["n = -1", "n = nan"], "n is a number of RTTs, from 0 to 1e6"),
         ("westwood-abse", &["recovery = \"tahoe\""], FAST),
         (
             "tcp-probing",
@@ -92,9 +92,13 @@ fn every_option_has_its_domain() {
         ("tcp-probing", &["cycles = 0"], "cycles: at least 1 has to be tried"),
         ("tcp-probing", &["recovery = \"tahoe\""], FAST),
         ("tibet", &["pole = 1", "pole = 0"], POLES),
-        ("tibet", &["t0 = 0", "t0 = -1"], "t0 is a time constant in seconds, above 0"),
+        ("tibet", &["t0 = 0", "t0 = -1"], "t0 is a time constant in seconds, above 0 and at most 1e6"),
         ("tibet", &["recovery = \"tahoe\""], FAST),
-        ("hybla", &["rtt0-ms = 0", "rtt0-ms = -25"], "rtt0-ms is the reference RTT in milliseconds, above 0"),
+        (
+            "hybla",
+            &["rtt0-ms = 0", "rtt0-ms = -25"],
+            "rtt0-ms is the reference RTT in milliseconds, at least 0.001",
+        ),
         (
             "hybla",
             &["most-rho = 0", "most-rho = 65", "most-rho = nan"],
@@ -104,11 +108,11 @@ fn every_option_has_its_domain() {
         ("cubic", &["c = 0", "c = -0.4"], "c is the aggressiveness of the curve, a number above 0"),
         ("cubic", &["beta = 1", "beta = nan"], FRACTION),
         ("cubic", &["recovery = \"tahoe\""], FAST),
-        ("fast-start", &["cached-window = 0"], "cached-window must be at least 1 segment"),
+        ("fast-start", &["cached-window = 0"], "cached-window must be from 1 to 1e9 segments"),
         (
             "fast-start",
             &["cached-window = 9, cached-ssthresh = 0"],
-            "cached-ssthresh must be at least 1 segment",
+            "cached-ssthresh must be from 1 to 1e9 segments",
         ),
         (
             "fast-start",

@@ -7,11 +7,15 @@ use skyhaul_base::{Duration, Instant};
 /// Linux's estimate of the rate of a token-bucket policer (Flach et al., SIGCOMM 2016).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Policer {
-    /// Rate of the last lossy interval, bit/s; 0 if there was none.
+    /// Rate of the last lossy interval, or once in use, the estimate, bit/s; 0 if there was none.
     pub(super) rate: f64,
+    /// The estimate is in use.
     pub(super) in_use: bool,
+    /// An interval is being sampled.
     sampling: bool,
+    /// Rounds in this interval, or since the estimate is in use.
     rounds: u32,
+    /// Start of the interval, and the counters of the path at that time, bytes.
     began: Instant,
     delivered: u64,
     lost: u64,
@@ -32,7 +36,8 @@ impl Policer {
         (self.rate, self.in_use, self.sampling) = (0.0, false, false);
         self.begin_interval(now, path);
     }
-    /// Processes an acknowledgement. True if the estimate has expired: the gain cycle starts over.
+    /// Processes an acknowledgement: whether it starts a round and reveals a loss, and whether the application limited its
+    /// rate sample. True if the estimate has expired: the gain cycle starts over.
     pub(super) fn update(
         &mut self,
         now: Instant,

@@ -57,11 +57,11 @@ impl Bbr3 {
 
     /// `NoteLoss`.
     fn note_loss(&mut self, path: &Path) {
-        if !self.loss_in_round {
+        if !self.is_loss_in_round {
             self.loss_round_delivered = path.delivered;
         }
         self.save_state();
-        self.loss_in_round = true;
+        self.is_loss_in_round = true;
     }
 
     /// `HandleLostPacket`.
@@ -158,8 +158,8 @@ impl Bbr3 {
             return;
         }
         // Losses that led to no recovery form an episode of one round.
-        self.undo.saved &= self.loss_in_round || self.phase != Phase::Open;
-        if self.loss_in_round && !self.state.searches() {
+        self.undo.saved &= self.is_loss_in_round || self.phase != Phase::Open;
+        if self.is_loss_in_round && !self.state.searches() {
             let b = &mut self.bounds;
             let (bw, inflight) = (self.max_bw.max() as f64, self.cwnd);
             b.bw_shortterm = if b.bw_shortterm.is_finite() { b.bw_shortterm } else { bw };
@@ -169,19 +169,19 @@ impl Bbr3 {
             b.bw_shortterm = self.bw_latest.max(beta * b.bw_shortterm);
             b.inflight_shortterm = self.inflight_latest.max(beta * b.inflight_shortterm);
         }
-        self.loss_in_round = false;
+        self.is_loss_in_round = false;
     }
 
     /// `ResetCongestionSignals`.
     pub(super) fn reset_congestion_signals(&mut self) {
-        self.loss_in_round = false;
+        self.is_loss_in_round = false;
         (self.bw_latest, self.inflight_latest) = (0.0, 0.0);
     }
 
     /// `HandleSpuriousLossDetection`.
     pub(super) fn handle_spurious_loss(&mut self, cx: &mut Cx<'_>) {
         self.restore_cwnd(cx.path);
-        self.loss_in_round = false;
+        self.is_loss_in_round = false;
         self.plateau.reset(0.0);
         self.bounds.raise_to(&self.undo.bounds);
         match self.undo.state.take() {

@@ -17,7 +17,7 @@ impl Bbr3 {
         if self.round_start {
             self.start_round(path);
             self.round_count += 1;
-            self.rounds_since_bw_probe += 1;
+            self.rounds_since_probe_up += 1;
             self.cwnd_limited = (false, self.cwnd_limited.0);
         }
     }
@@ -34,9 +34,9 @@ impl Bbr3 {
 
     pub(super) fn start_down(&mut self, cx: &mut Cx<'_>) {
         self.reset_congestion_signals();
-        self.probe_up_cnt = f64::INFINITY;
+        self.probe_up_acked_per_inc = f64::INFINITY;
         // `PickProbeWait`
-        self.rounds_since_bw_probe = cx.rng.below(2);
+        self.rounds_since_probe_up = cx.rng.below(2);
         self.bw_probe_wait = Duration::from_secs_f64(PROBE_WAIT + cx.rng.unit());
         self.cycle_stamp = cx.now;
         self.ack_phase = AckPhase::ProbeStopping;
@@ -46,7 +46,7 @@ impl Bbr3 {
 
     pub(super) fn start_refill(&mut self, path: &Path) {
         self.bounds.reset_shortterm();
-        (self.bw_probe_up_rounds, self.bw_probe_up_acks) = (0, 0.0);
+        (self.bw_probe_up_rounds, self.bw_probe_up_acked) = (0, 0.0);
         self.prev_probe_precautionary = false;
         self.ack_phase = AckPhase::Refilling;
         self.start_round(path);
@@ -87,7 +87,7 @@ impl Bbr3 {
     /// `IsTimeToProbeBW`: by time, or after as many rounds as Reno would have taken.
     fn is_time_to_probe(&self, cx: &Cx<'_>) -> bool {
         cx.now > self.cycle_stamp + self.bw_probe_wait
-            || self.rounds_since_bw_probe as f64 >= self.target_inflight(cx.path).min(RENO_ROUNDS)
+            || self.rounds_since_probe_up as f64 >= self.target_inflight(cx.path).min(RENO_ROUNDS)
     }
 
     fn is_time_to_cruise(&self, path: &Path) -> bool {
@@ -117,7 +117,7 @@ impl Bbr3 {
     pub(super) fn raise_slope(&mut self) {
         let growth = f64::from(1u32 << self.bw_probe_up_rounds);
         self.bw_probe_up_rounds = (self.bw_probe_up_rounds + 1).min(30);
-        self.probe_up_cnt = (self.cwnd / growth).max(1.0);
+        self.probe_up_acked_per_inc = (self.cwnd / growth).max(1.0);
     }
 
     /// `ProbeInflightLongtermUpward`.
@@ -125,10 +125,10 @@ impl Bbr3 {
         if !self.is_cwnd_limited() || self.cwnd < self.bounds.inflight_longterm {
             return;
         }
-        self.bw_probe_up_acks += newly;
-        if self.bw_probe_up_acks >= self.probe_up_cnt {
-            let delta = skyhaul_base::math::floor(self.bw_probe_up_acks / self.probe_up_cnt);
-            self.bw_probe_up_acks -= delta * self.probe_up_cnt;
+        self.bw_probe_up_acked += newly;
+        if self.bw_probe_up_acked >= self.probe_up_acked_per_inc {
+            let delta = skyhaul_base::math::floor(self.bw_probe_up_acked / self.probe_up_acked_per_inc);
+            self.bw_probe_up_acked -= delta * self.probe_up_acked_per_inc;
             self.bounds.inflight_longterm += delta;
         }
         if self.round_start {

@@ -6,7 +6,7 @@ use crate::event::{Ack, Path};
 use crate::parts::held_back::HeldBack;
 use skyhaul_base::{Duration, Instant, Rate};
 
-/// The draft's `RS`: segments, bit/s; zero if unknown.
+/// The draft's `RS`: volumes in segments, rates in bit/s; zero if unknown.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample {
     pub(super) rate: f64,
@@ -32,7 +32,8 @@ impl Sample {
     }
 }
 
-/// The minimum RTT of the last ten seconds (`min_rtt`), derived from that of the last five (`probe_rtt_min_delay`).
+/// The minimum RTT within `min-rtt-window` (`min_rtt`), derived from that within `probe-rtt-interval`
+/// (`probe_rtt_min_delay`).
 #[derive(Clone, Debug, Default)]
 pub(super) struct MinRtt {
     min_rtt: Option<Duration>,

@@ -21,7 +21,7 @@ fn started() -> Stage<Bbr3> {
 
 /// An acknowledgement of one segment after `ms`, sent with `in_flight` segments in the network, which says that the
 /// path carries `bits` per second.
-fn news(s: &mut Stage<Bbr3>, ms: u64, bits: u64, edit: impl FnOnce(&mut Ack)) {
+fn acknowledge(s: &mut Stage<Bbr3>, ms: u64, bits: u64, edit: impl FnOnce(&mut Ack)) {
     s.now += Duration::from_millis(ms);
     s.path.delivered += 1000;
     let sample = RateSample {
@@ -42,10 +42,10 @@ fn news(s: &mut Stage<Bbr3>, ms: u64, bits: u64, edit: impl FnOnce(&mut Ack)) {
 fn sample(a: &mut Ack, edit: impl FnOnce(&mut RateSample)) {
     edit(a.rate.as_mut().expect("every acknowledgement here has one"));
 }
-/// As [`news`], of a segment sent after all that had been delivered until now: a round starts.
+/// As [`acknowledge`], of a segment sent after all that had been delivered until now: a round starts.
 fn round(s: &mut Stage<Bbr3>, ms: u64, bits: u64) {
     let now = s.path.delivered;
-    news(s, ms, bits, |a| sample(a, |r| r.prior_delivered = now));
+    acknowledge(s, ms, bits, |a| sample(a, |r| r.prior_delivered = now));
 }
 fn lose(s: &mut Stage<Bbr3>, in_flight: u64, lost: u64, same_gap: bool) {
     s.path.lost += 1000;
@@ -62,8 +62,8 @@ fn drained() -> Stage<Bbr3> {
     (0..4).for_each(|_| round(&mut s, 100, 800_000));
     assert_eq!(s.cc.state, State::Drain);
     s.path.set_pipe(50.0);
-    news(&mut s, 10, 800_000, |_| ());
-    (0..100).for_each(|_| news(&mut s, 10, 800_000, |_| ()));
+    acknowledge(&mut s, 10, 800_000, |_| ());
+    (0..100).for_each(|_| acknowledge(&mut s, 10, 800_000, |_| ()));
     (0..11).for_each(|_| round(&mut s, 10, 800_000));
     assert_eq!((s.cc.state, s.cwnd()), (State::ProbeBwCruise, 101.0));
     s
@@ -73,7 +73,7 @@ fn searching() -> Stage<Bbr3> {
     let mut s = drained();
     s.now += Duration::from_secs(3);
     s.cc.rtt.measured(s.now);
-    news(&mut s, 10, 800_000, |_| ());
+    acknowledge(&mut s, 10, 800_000, |_| ());
     assert_eq!(s.cc.state, State::ProbeBwRefill);
     round(&mut s, 10, 800_000);
     assert_eq!(s.cc.state, State::ProbeBwUp);
@@ -97,7 +97,7 @@ fn the_first_rate_is_the_initial_window_per_rtt_times_the_gain() {
     s.start(None);
     assert_eq!(s.cc.pacing(), None);
     s.path.srtt = Some(RTT);
-    news(&mut s, 500, 16_000, |_| ());
+    acknowledge(&mut s, 500, 16_000, |_| ());
     assert!(close(pacing(&s), 2.77 * 160_000.0));
 }
 
@@ -114,10 +114,10 @@ fn startup_ends_at_the_third_round_without_a_quarter_more() {
     assert!(close(pacing(&s), 0.99 * 0.5 * 999_000.0));
     // One bandwidth-delay product: 999 kbit/s · 0.5 s = 62.4 segments.
     s.path.set_pipe(62.5);
-    news(&mut s, 1, 900_000, |_| ());
+    acknowledge(&mut s, 1, 900_000, |_| ());
     assert_eq!(s.cc.state, State::Drain);
     s.path.set_pipe(62.4);
-    news(&mut s, 1, 900_000, |_| ());
+    acknowledge(&mut s, 1, 900_000, |_| ());
     assert_eq!(s.cc.state, State::ProbeBwCruise);
     assert!(close(pacing(&s), 0.99 * 999_000.0));
     // A limit of the application is no plateau, and neither is a sample too short to tell.
@@ -125,7 +125,7 @@ fn startup_ends_at_the_third_round_without_a_quarter_more() {
     round(&mut s, 100, 400_000);
     for i in 0..10 {
         let now = s.path.delivered;
-        news(&mut s, 100, 400_000, |a| {
+        acknowledge(&mut s, 100, 400_000, |a| {
             sample(a, |r| {
                 r.prior_delivered = now;
                 r.app_limited = i % 2 == 0;
@@ -162,9 +162,9 @@ fn lossy_startup(gaps: u32, lost: u64, phase: Phase, sack: bool) -> (State, f64)
     s.congestion(Signal::Loss);
     s.path.phase = phase;
     // The round of losses ends with what is sent from here on.
-    news(&mut s, 100, 400_000, |_| ());
+    acknowledge(&mut s, 100, 400_000, |_| ());
     let now = s.path.delivered;
-    news(&mut s, 100, 500_000, |a| sample(a, |r| (r.prior_delivered, r.lost) = (now, lost * 1000)));
+    acknowledge(&mut s, 100, 500_000, |a| sample(a, |r| (r.prior_delivered, r.lost) = (now, lost * 1000)));
     (s.cc.state, s.cc.bounds.inflight_longterm)
 }
 
@@ -190,7 +190,7 @@ fn the_window_of_each_state() {
     assert_eq!(drained().cwnd(), 101.0);
     let mut s = searching();
     // 2.25 · 50 + 1 + 2.
-    (0..100).for_each(|_| news(&mut s, 10, 800_000, |_| ()));
+    (0..100).for_each(|_| acknowledge(&mut s, 10, 800_000, |_| ()));
     assert_eq!((s.cc.state, s.cwnd()), (State::ProbeBwUp, 115.5));
     assert!(close(pacing(&s), 0.99 * 1.25 * 800_000.0));
 }
@@ -200,16 +200,16 @@ fn down_ends_without_a_queue_and_with_headroom() {
     let mut s = searching();
     s.path.set_pipe(51.0);
     (0..3).for_each(|_| round(&mut s, 100, 800_000));
-    news(&mut s, 1, 800_000, |_| ());
+    acknowledge(&mut s, 1, 800_000, |_| ());
     assert_eq!(s.cc.state, State::ProbeBwDown);
     assert!(close(pacing(&s), 0.99 * 0.9 * 800_000.0));
     // Of a limit of 50 segments 7.5 are left free.
     s.cc.bounds.inflight_longterm = 50.0;
     s.path.set_pipe(43.0);
-    news(&mut s, 1, 800_000, |a| sample(a, |r| r.in_flight = 0));
+    acknowledge(&mut s, 1, 800_000, |a| sample(a, |r| r.in_flight = 0));
     assert_eq!((s.cc.state, s.cwnd()), (State::ProbeBwDown, 50.0));
     s.path.set_pipe(42.5);
-    news(&mut s, 1, 800_000, |a| sample(a, |r| r.in_flight = 0));
+    acknowledge(&mut s, 1, 800_000, |a| sample(a, |r| r.in_flight = 0));
     assert_eq!((s.cc.state, s.cwnd()), (State::ProbeBwCruise, 42.5));
     assert!(close(pacing(&s), 0.99 * 800_000.0));
     // At least one segment of headroom, at least four of window.
@@ -221,29 +221,29 @@ fn down_ends_without_a_queue_and_with_headroom() {
 
 #[test]
 fn a_search_comes_after_two_to_three_seconds_or_as_many_rounds_as_reno_would_take() {
-    let mut seen = (f64::INFINITY, 0.0f64);
+    let (mut shortest, mut longest) = (f64::INFINITY, 0.0f64);
     for seed in 0..200 {
         let mut s = started();
         s.rng = skyhaul_base::Rng::stream(seed, "flows.bulk.cc");
         s.path.set_pipe(60.0);
         (0..4).for_each(|_| round(&mut s, 100, 800_000));
         s.path.set_pipe(40.0);
-        news(&mut s, 1, 800_000, |_| ());
+        acknowledge(&mut s, 1, 800_000, |_| ());
         let from = s.now;
         while s.cc.state != State::ProbeBwRefill {
-            news(&mut s, 1, 800_000, |_| ());
+            acknowledge(&mut s, 1, 800_000, |_| ());
         }
         let waited = (s.now - from).as_secs_f64();
-        seen = (seen.0.min(waited), seen.1.max(waited));
+        (shortest, longest) = (shortest.min(waited), longest.max(waited));
     }
-    assert!((2.0..2.05).contains(&seen.0) && (2.95..=3.01).contains(&seen.1), "{seen:?}");
+    assert!((2.0..2.05).contains(&shortest) && (2.95..=3.01).contains(&longest), "{shortest} to {longest}");
     // A window of 20 segments and rounds of 10 ms: 20 rounds, less the random first count.
     let mut s = drained();
-    assert!((11..=12).contains(&s.cc.rounds_since_bw_probe), "eleven rounds and 0 or 1");
-    s.cc.rounds_since_bw_probe = 1;
+    assert!((11..=12).contains(&s.cc.rounds_since_probe_up), "eleven rounds and 0 or 1");
+    s.cc.rounds_since_probe_up = 1;
     s.cc.bounds.inflight_shortterm = 20.0;
     let mut rounds = 1;
-    news(&mut s, 10, 800_000, |_| ());
+    acknowledge(&mut s, 10, 800_000, |_| ());
     while s.cc.state == State::ProbeBwCruise {
         round(&mut s, 10, 800_000);
         rounds += 1;
@@ -323,16 +323,16 @@ fn the_search_after_one_that_went_too_high_is_cut_short_and_repeated_at_once() {
     s.cc.bounds.inflight_longterm = 70.0;
     s.cc.prev_probe_too_high = true;
     s.path.set_pipe(69.0);
-    news(&mut s, 1, 800_000, |_| ());
+    acknowledge(&mut s, 1, 800_000, |_| ());
     assert_eq!(s.cc.state, State::ProbeBwUp);
     s.path.set_pipe(70.0);
-    news(&mut s, 1, 800_000, |_| ());
+    acknowledge(&mut s, 1, 800_000, |_| ());
     assert_eq!((s.cc.state, s.cc.prev_probe_precautionary), (State::ProbeBwDown, true));
     // A round later no excess is known: refill again, this time to stay.
     round(&mut s, 100, 800_000);
     assert_eq!((s.cc.state, s.cc.prev_probe_too_high), (State::ProbeBwRefill, false));
     round(&mut s, 100, 800_000);
-    news(&mut s, 1, 800_000, |_| ());
+    acknowledge(&mut s, 1, 800_000, |_| ());
     assert_eq!(s.cc.state, State::ProbeBwUp);
 }
 
@@ -354,11 +354,11 @@ fn the_limit_grows_by_one_two_four_segments_per_round() {
             let quiet = |a: &mut Ack| sample(a, |r| r.in_flight = 0);
             if i == n - 1 {
                 let now = s.path.delivered;
-                news(&mut s, 1, 800_000, |a| {
+                acknowledge(&mut s, 1, 800_000, |a| {
                     sample(a, |r| (r.in_flight, r.prior_delivered) = (0, now));
                 });
             } else {
-                news(&mut s, 1, 800_000, quiet);
+                acknowledge(&mut s, 1, 800_000, quiet);
             }
         }
         *grown = s.cc.bounds.inflight_longterm - before;
@@ -368,10 +368,10 @@ fn the_limit_grows_by_one_two_four_segments_per_round() {
     // Not while the window is not used up.
     let before = s.cc.bounds.inflight_longterm;
     s.cc.cwnd_limited = (false, false);
-    (0..64).for_each(|_| news(&mut s, 1, 800_000, |a| sample(a, |r| r.in_flight = 0)));
+    (0..64).for_each(|_| acknowledge(&mut s, 1, 800_000, |a| sample(a, |r| r.in_flight = 0)));
     assert_eq!(s.cc.bounds.inflight_longterm, before);
     // What arrived without loss was safe.
-    news(&mut s, 1, 800_000, |a| sample(a, |r| r.in_flight = 90_000));
+    acknowledge(&mut s, 1, 800_000, |a| sample(a, |r| r.in_flight = 90_000));
     assert_eq!(s.cc.bounds.inflight_longterm, 90.0);
 }
 
@@ -401,7 +401,7 @@ fn losses_while_cruising_bound_rate_and_window_for_the_rest_of_the_cycle() {
     assert_eq!(s.cc.bounds.inflight_longterm, f64::INFINITY);
     // The refill forgets.
     s.now += Duration::from_secs(3);
-    news(&mut s, 1, 100_000, |_| ());
+    acknowledge(&mut s, 1, 100_000, |_| ());
     assert_eq!((s.cc.state, s.cc.bounds), (State::ProbeBwRefill, Bounds::default()));
     assert_eq!(s.variable("bandwidth"), 800_000.0);
 }
@@ -410,53 +410,53 @@ fn losses_while_cruising_bound_rate_and_window_for_the_rest_of_the_cycle() {
 fn the_rtt_is_measured_after_five_seconds_at_half_of_the_bdp() {
     let mut s = drained();
     s.now += Duration::from_secs(5);
-    news(&mut s, 0, 800_000, |_| ());
+    acknowledge(&mut s, 0, 800_000, |_| ());
     assert_eq!((s.cc.state, s.cwnd()), (State::ProbeRtt, 25.0));
     assert!(close(pacing(&s), 0.99 * 800_000.0));
     s.path.set_pipe(26.0);
-    news(&mut s, 300, 800_000, |_| ());
+    acknowledge(&mut s, 300, 800_000, |_| ());
     assert_eq!(s.cc.probe_rtt_done_stamp, None);
     s.path.set_pipe(25.0);
-    news(&mut s, 10, 800_000, |_| ());
+    acknowledge(&mut s, 10, 800_000, |_| ());
     // 200 ms and a round.
-    news(&mut s, 300, 10_000, |_| ());
+    acknowledge(&mut s, 300, 10_000, |_| ());
     assert_eq!(s.cc.state, State::ProbeRtt);
     round(&mut s, 10, 10_000);
     assert_eq!((s.cc.state, s.cwnd()), (State::ProbeBwCruise, 101.0));
     assert_eq!(s.variable("bandwidth"), 800_000.0);
     // Before the 200 ms the round does not help.
     s.now += Duration::from_millis(5001);
-    news(&mut s, 0, 800_000, |_| ());
+    acknowledge(&mut s, 0, 800_000, |_| ());
     assert_eq!(s.cc.state, State::ProbeRtt);
-    news(&mut s, 1, 800_000, |_| ());
+    acknowledge(&mut s, 1, 800_000, |_| ());
     round(&mut s, 150, 10_000);
     assert_eq!(s.cc.state, State::ProbeRtt);
-    news(&mut s, 51, 10_000, |_| ());
+    acknowledge(&mut s, 51, 10_000, |_| ());
     assert_eq!(s.cc.state, State::ProbeBwCruise);
 }
 
 #[test]
-fn the_least_rtt_lasts_ten_seconds_and_two_measurements() {
+fn the_minimum_rtt_lasts_ten_seconds_and_two_measurements() {
     let config = Config::default();
     let ms = Duration::from_millis;
     let at = |t| Instant::ZERO + ms(t);
     let mut rtt = MinRtt::default();
     rtt.begin(at(0), Some(ms(500)));
     // Longer samples: the recent least rises every five seconds, the least only after ten.
-    let mut seen = |t, r| {
+    let mut update = |t, r| {
         let expired = rtt.update(at(t), Some(ms(r)), &config);
         (expired, rtt.min())
     };
-    assert_eq!(seen(100, 600), (false, Some(ms(500))));
-    assert_eq!(seen(5050, 580), (false, Some(ms(500))));
+    assert_eq!(update(100, 600), (false, Some(ms(500))));
+    assert_eq!(update(5050, 580), (false, Some(ms(500))));
     // 5.1 s after the 600, but the 580 renewed it.
-    assert_eq!(seen(5101, 700), (false, Some(ms(500))));
-    assert_eq!(seen(10_000, 650), (false, Some(ms(500))));
-    assert_eq!(seen(10_001, 800), (false, Some(ms(580))));
+    assert_eq!(update(5101, 700), (false, Some(ms(500))));
+    assert_eq!(update(10_000, 650), (false, Some(ms(500))));
+    assert_eq!(update(10_001, 800), (false, Some(ms(580))));
     // Five seconds after the 580: due, and the recent least starts over.
-    assert_eq!(seen(10_102, 900), (true, Some(ms(580))));
-    assert_eq!(seen(15_050, 950), (false, Some(ms(580))));
-    assert_eq!(seen(15_051, 950), (false, Some(ms(900))));
+    assert_eq!(update(10_102, 900), (true, Some(ms(580))));
+    assert_eq!(update(15_050, 950), (false, Some(ms(580))));
+    assert_eq!(update(15_051, 950), (false, Some(ms(900))));
 }
 
 #[test]
@@ -466,14 +466,14 @@ fn idleness_needs_no_measurement_and_goes_on_at_the_estimated_rate() {
     s.idle();
     assert!(close(pacing(&s), 0.99 * 800_000.0));
     s.path.set_pipe(10.0);
-    news(&mut s, 500, 800_000, |_| ());
+    acknowledge(&mut s, 500, 800_000, |_| ());
     assert!(s.cc.state.in_probe_bw(), "the silence has drained the path already");
     // Within a measurement it ends it.
     let mut s = drained();
     s.now += Duration::from_secs(6);
     s.path.set_pipe(5.0);
-    news(&mut s, 0, 800_000, |_| ());
-    news(&mut s, 1, 800_000, |_| ());
+    acknowledge(&mut s, 0, 800_000, |_| ());
+    acknowledge(&mut s, 1, 800_000, |_| ());
     assert_eq!(s.cc.state, State::ProbeRtt);
     s.now += Duration::from_secs(2);
     s.idle();
@@ -490,10 +490,10 @@ fn recovery_keeps_the_window_and_a_timeout_gives_it_back() {
     s.timeout(1);
     assert_eq!(s.cwnd(), 1.0);
     s.timeout(2);
-    news(&mut s, 10, 800_000, |_| ());
+    acknowledge(&mut s, 10, 800_000, |_| ());
     assert_eq!(s.cwnd(), 4.0);
     s.path.phase = Phase::Open;
-    news(&mut s, 10, 800_000, |_| ());
+    acknowledge(&mut s, 10, 800_000, |_| ());
     assert_eq!(s.cwnd(), 101.0);
 }
 
@@ -524,9 +524,9 @@ fn a_spurious_episode_is_undone() {
     round(&mut s, 100, 400_000);
     (0..7).for_each(|_| lose(&mut s, 100, 3, false));
     s.congestion(Signal::Loss);
-    news(&mut s, 100, 400_000, |_| ());
+    acknowledge(&mut s, 100, 400_000, |_| ());
     let now = s.path.delivered;
-    news(&mut s, 100, 400_000, |a| sample(a, |r| (r.prior_delivered, r.lost) = (now, 3000)));
+    acknowledge(&mut s, 100, 400_000, |a| sample(a, |r| (r.prior_delivered, r.lost) = (now, 3000)));
     assert_eq!(s.cc.state, State::Drain);
     undo(&mut s);
     assert_eq!((s.cc.state, s.cc.full_bw_reached), (State::Startup, false));
@@ -554,11 +554,11 @@ fn option_ecn_counts_an_echo_as_excess() {
 fn aggregated_acknowledgements_widen_the_window() {
     let mut s = drained();
     s.path.delivered += 8000;
-    news(&mut s, 90, 800_000, |_| ());
-    (0..20).for_each(|_| news(&mut s, 10, 800_000, |_| ()));
+    acknowledge(&mut s, 90, 800_000, |_| ());
+    (0..20).for_each(|_| acknowledge(&mut s, 10, 800_000, |_| ()));
     assert_eq!(s.cwnd(), 109.0);
     // A pause ends the burst; ten rounds later it is forgotten.
-    news(&mut s, 100, 800_000, |_| ());
+    acknowledge(&mut s, 100, 800_000, |_| ());
     (0..9).for_each(|_| round(&mut s, 10, 800_000));
     assert_eq!(s.cwnd(), 109.0);
     round(&mut s, 10, 800_000);

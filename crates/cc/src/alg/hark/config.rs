@@ -1,4 +1,4 @@
-//! Options of Hark: each switches one of its senses off.
+//! Options of Hark: each switches one mechanism off.
 
 use super::Hark;
 use crate::control::ControlOptions;
@@ -10,29 +10,29 @@ skyhaul_base::options! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[cfg_attr(feature = "schema", schemars(rename = "HarkConfig"))]
     pub struct Config {
-        /// Ask the path with low-priority probes (true); without them the window finds free capacity by itself, more slowly.
+        /// Send low-priority probes (true); without them the window grows until the delay rises, and finds free capacity more
+        /// slowly.
         probes: bool = true,
-        /// Listen to the delay (true); without it probes alone open the window, and nothing but silence closes it.
+        /// Follow the delay (true); without it probes alone open the window, and only a timeout after 1.5 RTTs without an
+        /// acknowledgement reduces it.
         delay: bool = true,
-        /// Beside a competitor that keeps a queue standing, hold a window that losses alone govern (true); without it such a
-        /// competitor takes all.
+        /// Beside a competitor that keeps a queue standing, hold a window that losses alone govern (true); without it Hark
+        /// yields to the competitor.
         compete: bool = true,
-        /// Ask the sender to judge losses by time, RACK (true).
+        /// Have the sender detect losses by time, RACK (true).
         rack: bool = true,
     }
 }
 
-/// Why the options make no sense.
+/// Why options are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(
     missing_docs,
     reason = "each displays as a sentence that names the option and says what to write instead"
 )]
 pub enum Invalid {
-    #[error(
-        "probes and delay are both false, so that nothing would tell that the path is full: leave one of them out"
-    )]
-    Senseless,
+    #[error("probes = false and delay = false together leave no sign of a full path: leave one of them out")]
+    NoSignal,
 }
 
 impl ControlOptions for Config {
@@ -40,7 +40,7 @@ impl ControlOptions for Config {
     type Invalid = Invalid;
 
     fn validate(&self) -> Result<(), Invalid> {
-        if self.probes || self.delay { Ok(()) } else { Err(Invalid::Senseless) }
+        if self.probes || self.delay { Ok(()) } else { Err(Invalid::NoSignal) }
     }
     fn build(&self, rules: SharedRules) -> Box<Hark> {
         Box::new(Hark::new(self, rules))

@@ -6,14 +6,15 @@ use skyhaul_base::{Duration, math};
 /// Target for own segments in the queue: this multiple of the square root of the window, so that of two flows in one
 /// queue the larger one is above its target first, and yields. Twenty flows of 36 segments hold 29 of a buffer of 50.
 const OWN_ROOT: f64 = 0.24;
-/// Minimum of the target, segments: a delayed acknowledgement looks like that to twenty segments over GEO.
+/// Minimum of the target, segments: to a window of twenty segments over GEO a delayed acknowledgement looks like a queue of
+/// that length.
 pub(super) const OWN: f64 = 1.4;
 /// Minimum of the target as a share of the window: more than the jitter of acknowledgements. A queueing delay below this
 /// share of the base cannot be told from jitter either.
 pub(super) const OWN_SHARE: f64 = 0.01;
 /// A queue of at least this share of the longest one seen is full.
 const FULL: f64 = 0.8;
-/// What is left of the longest queue after a round: buffers change.
+/// Share of the longest queue that a round leaves: buffers change.
 const FORGET: f64 = 0.995;
 /// RTT assumed if not even the handshake gave one, s: that of a geostationary satellite.
 const NOMINAL_RTT: f64 = 0.55;
@@ -28,7 +29,7 @@ pub(super) fn target(window: f64) -> f64 {
 /// *Invariants*: an empty queue has the RTT `base + shift`; `base` never grows, `shift` and `queue` are never negative.
 #[derive(Clone, Debug)]
 pub(super) struct Delay {
-    /// The option of that name: without it no queue is ever seen.
+    /// The option `delay`: without it every queue counts as empty.
     followed: bool,
     samples: Samples,
     /// RTTs of the last round that had any.
@@ -58,7 +59,7 @@ pub(super) struct Delays {
     pub(super) worst: f64,
     /// The queue is unlike any before.
     pub(super) unprecedented: bool,
-    /// All about its samples, if it had any.
+    /// Quantiles of its samples, if it had any.
     pub(super) sampled: Option<Rtts>,
 }
 
@@ -129,12 +130,12 @@ impl Delay {
         Some(Delays { rtt, empty, worst, unprecedented, sampled })
     }
 
-    /// Whether a queueing delay, s, is that of a full queue: as long as any, and long enough to be seen at all.
+    /// Whether a queueing delay, s, is that of a full queue: about as long as the longest, and longer than jitter.
     pub(super) fn is_full(&self, worst: f64) -> bool {
         worst > FULL * self.longest && worst > OWN_SHARE * self.base
     }
 
-    /// Without this the delay says nothing.
+    /// Whether the option `delay` is on.
     pub(super) fn is_followed(&self) -> bool {
         self.followed
     }

@@ -23,7 +23,7 @@ pub(super) const DOUBT_MOST: u32 = 16;
 const REACH: f64 = 0.25;
 const REACH_LEAST: f64 = 0.1;
 const REACH_MOST: f64 = 1.0;
-/// Receive windows that a train may have: that window doubles in an RTT, and in the next.
+/// Maximum size of a train in receive windows: the receive window may double in this RTT and again in the next.
 const RWNDS: f64 = 4.0;
 /// After this many trains that displaced data a router is taken to have no priorities: one may have met a queue of others.
 const DISPLACED: u32 = 2;
@@ -107,24 +107,24 @@ impl Probing {
         (self.possible, self.train) = (false, None);
     }
 
-    /// The start is over. What is still to come answers its probes, which asked for all that the path has.
+    /// The start is over. Answers still to come are to its probes, and do not count any more.
     pub(super) fn forget(&mut self) {
         (self.answers, self.train) = (0.0, None);
     }
 
     /// Whether no probes disturb the delay: those of a test make no queue.
-    pub(super) fn leaves_delay(&self) -> bool {
+    pub(super) fn leaves_delay_undisturbed(&self) -> bool {
         self.train.is_none_or(|t| t.is_test())
     }
 
     /// A round has passed with these delays and this share of losses.
-    pub(super) fn saw(&mut self, delays: &Delays, queue: f64, lost: f64) {
+    pub(super) fn end_round(&mut self, delays: &Delays, queue: f64, lost: f64) {
         if delays.unprecedented {
-            // What failed tests said no longer holds.
+            // Failed tests were about other queues.
             (self.doubt, self.until_test) = (DOUBT, self.until_test.min(DOUBT));
         }
         if let Some(train) = &mut self.train {
-            train.saw(queue, delays.sampled, lost);
+            train.end_round(queue, delays.sampled, lost);
         }
     }
 
@@ -162,7 +162,7 @@ impl Probing {
             Router::Unknown { displaced: before } if displaced => {
                 *before += 1;
                 if *before >= DISPLACED {
-                    // What probes said of the delay is void, too.
+                    // The delay that probes seemed to prove is void, too.
                     (self.router, delay.shift) = (Router::HasNone, 0.0);
                 }
             }

@@ -1,4 +1,4 @@
-//! Is there a competitor? And the firm window beside it.
+//! Whether there is a competitor, and the firm window to hold beside it.
 
 use super::delay::{Round, target};
 use super::start::FIRST;
@@ -70,8 +70,8 @@ impl Rival {
         self.firm = (KEPT * self.firm).max(LEAST_FIRM);
     }
 
-    /// The firm window has been reduced: an occasion to ask again whether the competitor is there, since it drains the
-    /// queue now, too. Whether it was present.
+    /// The firm window has been reduced, and the competitor may have lost as well and drains the queue: it counts as absent
+    /// until the queue stands again. Returns whether it was present.
     pub(super) fn doubt(&mut self) -> bool {
         let was_present = self.is_present();
         if was_present {
@@ -80,7 +80,7 @@ impl Rival {
         was_present
     }
 
-    /// The queue was none, or none of a competitor's.
+    /// There was no queue, or none that a competitor kept standing.
     pub(super) fn refute(&mut self) {
         self.presence = Presence::Absent { crowded: 0 };
     }
@@ -102,7 +102,7 @@ impl Rival {
     }
 
     /// Judges the completed round, which had this congestion window, segments: a queue that stays although Hark yields is
-    /// due to a competitor. Whether one has gone.
+    /// due to a competitor. Returns whether one has gone.
     pub(super) fn end_round(&mut self, round: &Round, cwnd: f64) -> bool {
         let window = cwnd.max(self.firm);
         let (ours, target) = (window * round.queue / round.rtt, target(window));

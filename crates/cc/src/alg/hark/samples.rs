@@ -13,9 +13,12 @@ const FEW: usize = 3;
 /// then on only every second one is taken, so that they stay spread over the whole round.
 #[derive(Clone, Debug)]
 pub(super) struct Samples {
+    /// Minimum, upper bounds included.
     least: f64,
+    /// The samples kept, and their number.
     kept: [f64; KEPT],
     count: usize,
+    /// One sample in so many is taken; those skipped since the last one taken.
     stride: u32,
     skipped: u32,
 }

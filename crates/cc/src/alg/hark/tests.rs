@@ -1,3 +1,5 @@
+//! Each rule of Hark by what it changes, with numbers worked out by hand.
+
 use super::delay::{OWN, OWN_SHARE};
 use super::losses::CUT;
 use super::probing::{DOUBT, DOUBT_MOST, Router};
@@ -455,7 +457,18 @@ fn a_recovery_tells_a_round_trip_by_its_rate_samples() {
 }
 
 #[test]
-fn it_needs_one_sense() {
+fn without_probes_no_data_has_low_priority() {
+    for probes in [true, false] {
+        let mut s = stage(&Config { probes, ..Config::default() });
+        s.path.set_queued(50.0);
+        s.start(Some(RTT));
+        assert_eq!(s.cc.priority(20_000, false) == Priority::Low, probes);
+        assert_eq!(s.cc.policy().low_priority_data, probes);
+    }
+}
+
+#[test]
+fn probes_and_delay_are_not_both_off() {
     let none = Config { probes: false, delay: false, ..Config::default() };
     assert!(none.validate().unwrap_err().to_string().contains("leave one of them out"));
 }

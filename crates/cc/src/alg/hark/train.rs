@@ -36,8 +36,9 @@ pub(super) struct Train {
     count: u32,
     /// Answers to it.
     answered: u32,
-    /// Queueing delay at its start, s, and the maximum since.
+    /// Queueing delay at its start, s.
     pub(super) before: f64,
+    /// Maximum queueing delay since, s.
     longest: f64,
     /// Minimum RTT since, s.
     pub(super) least: f64,
@@ -68,7 +69,7 @@ impl Train {
     }
 
     /// A round has passed with this queueing delay, s, these RTTs if there were any, and this loss rate.
-    pub(super) fn saw(&mut self, queue: f64, rtts: Option<Rtts>, lost: f64) {
+    pub(super) fn end_round(&mut self, queue: f64, rtts: Option<Rtts>, lost: f64) {
         if let Some(Rtts { least, lower, .. }) = rtts {
             self.longest = self.longest.max(queue);
             self.least = self.least.min(least);
@@ -78,8 +79,8 @@ impl Train {
         self.lost = self.lost.max(lost);
     }
 
-    /// Counts answers that arrive now. False if they are to
-    /// earlier probes: the minimum RTT, `base`, s, has not passed since the train began.
+    /// Counts answers that arrive now. False if they are to earlier probes: the minimum RTT, `base`, s, has not passed since
+    /// the train began.
     pub(super) fn answer(&mut self, now: Instant, count: u32, base: f64) -> bool {
         let to_this = now.since(self.since).as_secs_f64() >= base;
         if to_this {
@@ -88,8 +89,8 @@ impl Train {
         to_this
     }
 
-    /// RTT of the path while the train found it free, s: with the jitter that most of its rounds had, but without a queue that only
-    /// one of them met.
+    /// RTT of the path while the train found it free, s: with the jitter that most of its rounds had, but without a queue
+    /// that only one of them met.
     pub(super) fn free_rtt(&self) -> f64 {
         self.lower[1]
     }
@@ -131,9 +132,9 @@ mod tests {
     fn one_round_with_a_queue_does_not_make_the_path_longer() {
         let mut train = Train::new(Instant::ZERO, 10, 0.5, 0.0, Purpose::Test);
         for (least, lower) in [(0.5, 0.51), (0.5, 0.6), (0.5, 0.52)] {
-            train.saw(lower - 0.5, rtts(least, lower), 0.0);
+            train.end_round(lower - 0.5, rtts(least, lower), 0.0);
         }
-        train.saw(0.0, None, 0.0);
+        train.end_round(0.0, None, 0.0);
         assert_eq!((train.free_rtt(), train.least), (0.52, 0.5));
     }
 

@@ -8,14 +8,14 @@ pub(super) const LEAST: f64 = 1.0;
 /// Share of the distance to the target that a round adds to the window: the effect shows two rounds later. An
 /// overshoot is removed within one round.
 const OPENING: f64 = 0.25;
-/// The same where probes tell nothing, from the second round below the target on.
+/// Maximum of that share where probes tell nothing: it doubles with every round below the target.
 pub(super) const OPENING_MOST: f64 = 0.5;
 /// Share of the answers added to the window: the probes of one RTT find the same spare capacity twice, before and
 /// after their first answers have been used for data.
 const GAIN: f64 = 0.5;
 /// A latecomer adds this multiple of the distance to the target while probes starve.
 pub(super) const LATE: f64 = 6.0;
-/// But at most this share of its window in a round at first: the pace of slow start.
+/// At first it adds at most this share of its window in a round: the pace of slow start with delayed acknowledgements.
 pub(super) const LATE_MOST: f64 = 0.5;
 /// What a round above the target leaves of that share: the others yield two round trips later. Below [`BLIND_MOST`] the
 /// connection is no latecomer any more.
@@ -23,10 +23,11 @@ pub(super) const LATE_LEFT: f64 = 0.85;
 /// Without probes, the step of the window doubles every round while the queue is empty, up to this share of the
 /// window: even a short queue holds the 3 % that one RTT can add before the delay shows it.
 pub(super) const BLIND_MOST: f64 = 0.03;
-/// The same while no queue has begun yet, and below the window at which one began last time, of which others may have
-/// taken a part.
+/// That share before the first queue, and below the window at which a queue began last time; others may have taken a part
+/// of that window since.
 pub(super) const FAR_MOST: f64 = 0.1;
-/// A round with a queue leaves at least this share of that window: the delay after an overflow is that of a larger one.
+/// A round with a queue leaves at least this share of the window at which a queue began last time: after an overflow the
+/// delay is still that of the larger window before, and the window computed from it too small.
 const KNEE_LEFT: f64 = 0.9;
 
 /// What probes say of the path's spare capacity.

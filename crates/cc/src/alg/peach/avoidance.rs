@@ -19,7 +19,7 @@ pub(super) struct Vegas {
     retransmits: bool,
     backlog: Backlog,
     fine: FineTimeout,
-    /// Growth per acknowledgement in this round.
+    /// Growth per acknowledgement in this round, segments.
     step: f64,
     /// Segments queued at the end of the last round.
     queued: f64,
@@ -86,7 +86,7 @@ impl Vegas {
             }
             self.backlog.begin(cx.now, cx.path.in_flight());
         }
-        // No growth if the data in flight has not kept up with the window.
+        // No growth if the data in flight is more than two segments short of the window.
         if self.step > 0.0 && ack.cwnd_limited && win.cwnd - (cx.path.in_flight() + 1.0) <= 2.0 {
             win.grow_to(cx.path, win.cwnd + self.step);
         }

@@ -4,8 +4,7 @@ use super::Peach;
 use crate::action::{ProbeSource, RecoveryEnd, RecoveryMode};
 use crate::control::{ControlOptions, Reading};
 use crate::parts::probed_window::{self, WdsnOnRestart};
-use crate::rules::HalvingBase;
-use crate::rules::SharedRules;
+use crate::rules::{HalvingBase, MOST_SEGMENTS, SharedRules};
 use alloc::boxed::Box;
 
 /// How the window opens at the start, after a timeout, and after an idle period.
@@ -113,7 +112,8 @@ skyhaul_base::options! {
         /// Loss recovery: `reno` (Fig. 4), `newreno`, or `sack` (default: §V uses SACK for both contenders).
         recovery: RecoveryMode = RecoveryMode::Sack,
         /// End of Rapid Recovery: when the triggering segment is acknowledged (default), so that each lost segment halves
-        /// the window ("halving the cwnd multiple times", \[Peach+ §II\]), or all data outstanding at its start. R14.
+        /// the window ("halving the cwnd multiple times", \[Peach+ §II\]), or all data outstanding at its start. With
+        /// `recovery = "reno"` always the former. R14.
         recovery_end: RecoveryEnd = RecoveryEnd::TriggeringSegment,
         /// Congestion avoidance: `reno` (default) or `vegas`, which estimates the queued segments once per round trip, adds
         /// one segment to the window below 1 and subtracts one above 3. R28.
@@ -129,8 +129,8 @@ skyhaul_base::options! {
         on_rto: Opening = Opening::Slow,
         /// How the window opens after an idle period longer than the RTO.
         on_idle: Opening = Opening::Sudden,
-        /// Send dummies after a loss (default). `false` is for an ablation without Rapid Recovery: `recovery` then ends as with
-        /// Reno, whatever `recovery-end` is.
+        /// Send dummies after a loss (default). `false` is for an ablation without Rapid Recovery: `recovery` then ends as it
+        /// does without TCP-Peach, whatever `recovery-end` is, and `dummies` has no effect.
         rapid_recovery: bool = true,
         /// Round the halved window down to whole segments (default). R11.
         integer_halving: bool = true,
@@ -176,18 +176,18 @@ pub enum Invalid {
     #[error("nackseg = \"pipe\" needs the scoreboard of recovery = \"sack\"")]
     Nackseg,
     #[error(
-        "final-ack = \"send-first\" sends into the window before its inflation is taken back, and with nackseg = \
-         \"pipe\" no window is inflated: write nackseg = \"flight-size\", or recovery = \"reno\" or \"newreno\""
+        "final-ack = \"send-first\" needs an inflated window, and with nackseg = \"pipe\", the default of recovery = \
+         \"sack\", none is inflated: write nackseg = \"flight-size\", or recovery = \"reno\" or \"newreno\""
     )]
     FinalAck,
     #[error(
-        "inflate-ndup adds to a window that is inflated, and with nackseg = \"pipe\" none is: write nackseg = \
-         \"flight-size\", or recovery = \"reno\" or \"newreno\""
+        "inflate-ndup needs an inflated window, and with nackseg = \"pipe\", the default of recovery = \"sack\", none \
+         is inflated: write nackseg = \"flight-size\", or recovery = \"reno\" or \"newreno\""
     )]
     InflatesPipe,
-    #[error("{0} says how dummies go, and rapid-recovery = false sends none: leave one of them out")]
+    #[error("{0} has no effect with rapid-recovery = false, which sends no dummies: leave one of them out")]
     NoDummies(&'static str),
-    #[error("inflate-ndup must be a number of segments, 0 or more")]
+    #[error("inflate-ndup must be a number of segments, from 0 to 1e9")]
     InflateNdup,
     #[error("probe-cap counts the data segment too: 1 or more, or leave it out")]
     ProbeCap,
@@ -234,7 +234,7 @@ impl ControlOptions for Config {
         if self.nackseg == Some(Nackseg::Pipe) && !self.recovery.uses_pipe() {
             return Err(Invalid::Nackseg);
         }
-        if !(self.inflate_ndup.is_finite() && self.inflate_ndup >= 0.0) {
+        if !(0.0..=MOST_SEGMENTS).contains(&self.inflate_ndup) {
             return Err(Invalid::InflateNdup);
         }
         if self.final_ack == FinalAck::SendFirst && self.by_pipe() {
@@ -262,7 +262,6 @@ impl ControlOptions for Config {
     }
 }
 
-/// The named readings. Each names every option in which it can differ from another, whatever the default is.
 const READINGS: &[Reading<Config>] = &[
     Reading {
         name: "listing",
@@ -270,14 +269,12 @@ const READINGS: &[Reading<Config>] = &[
                 of adsn, data before the deflation, no reset of wdsn, dummies without data",
         options: || Config {
             recovery: RecoveryMode::Reno,
-            dummies: Dummies::WhenBlocked,
-            on_rto: Opening::Slow,
             leftover_adsn: LeftoverAdsn::Keep,
             final_ack: FinalAck::SendFirst,
             wdsn_on_restart: WdsnOnRestart::Keep,
             strict_epoch: false,
             dummies_without_data: true,
-            ..Config::default()
+            ..both_papers()
         },
     },
     Reading {
@@ -285,24 +282,33 @@ const READINGS: &[Reading<Config>] = &[
         about: "the default: SACK as in [Peach §V], dummies where no data may be sent (the `else` of Fig. 4), slow start \
                 after a timeout (Fig. 4), and a halving for each lost segment (\"halving the cwnd multiple times\", \
                 [Peach+ §II])",
-        options: || Config {
-            recovery: RecoveryMode::Sack,
-            dummies: Dummies::WhenBlocked,
-            recovery_end: RecoveryEnd::TriggeringSegment,
-            on_rto: Opening::Slow,
-            ..Config::default()
-        },
+        options: both_papers,
     },
     Reading {
         name: "improved",
         about: "SACK, two dummies on every acknowledgement of a recovery, one halving for all losses of a window, and \
                 Sudden Start after a timeout: an improvement that the papers do not describe",
         options: || Config {
-            recovery: RecoveryMode::Sack,
             dummies: Dummies::EveryAck,
             recovery_end: RecoveryEnd::AllOutstanding,
             on_rto: Opening::Sudden,
-            ..Config::default()
+            ..both_papers()
         },
     },
 ];
+
+/// Names every option in which another reading differs, so that the readings do not depend on the defaults.
+fn both_papers() -> Config {
+    Config {
+        recovery: RecoveryMode::Sack,
+        recovery_end: RecoveryEnd::TriggeringSegment,
+        on_rto: Opening::Slow,
+        dummies: Dummies::WhenBlocked,
+        leftover_adsn: LeftoverAdsn::Drop,
+        final_ack: FinalAck::DeflateFirst,
+        wdsn_on_restart: WdsnOnRestart::Zero,
+        dummies_without_data: false,
+        strict_epoch: true,
+        ..Config::default()
+    }
+}

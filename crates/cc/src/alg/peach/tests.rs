@@ -108,6 +108,14 @@ fn option_start() {
     assert_eq!((s.cwnd(), s.ssthresh()), (1.0, RWND));
     s.new_acks(3);
     assert_eq!(s.cwnd(), 4.0);
+    for (syn_lost, cwnd) in [(false, 10.0), (true, 1.0)] {
+        let mut s = Stage::new(
+            Peach::new(&Config { start: Opening::Slow, ..Config::default() }, &Rules::MODERN),
+            RWND,
+        );
+        s.call(|cc, cx| cc.on_start(cx, &Start::Established { rtt: None, syn_lost, cached: None }));
+        assert_eq!(s.cwnd(), cwnd, "RFC 5681 §3.1: one segment after a lost SYN");
+    }
 }
 
 #[test]
@@ -391,7 +399,7 @@ fn option_dummies_without_data() {
 fn options_that_exclude_each_other_are_refused_with_the_reason() {
     let ablated = Config { rapid_recovery: false, ..Config::default() };
     for (config, starts) in [
-        (Config { inflate_ndup: 3.0, ..Config::default() }, "inflate-ndup adds to a window that is inflated"),
+        (Config { inflate_ndup: 3.0, ..Config::default() }, "inflate-ndup needs an inflated window"),
         (Config { leftover_adsn: LeftoverAdsn::Keep, ..ablated.clone() }, "leftover-adsn"),
         (Config { dummies_without_data: true, ..ablated }, "dummies-without-data"),
     ] {
@@ -415,10 +423,14 @@ fn option_wdsn_on_restart() {
         s.probe(1);
         assert_eq!(s.cwnd(), 2.0);
     }
-    let mut s = lost(30, Config { wdsn_on_restart: WdsnOnRestart::Keep, ..Config::default() });
-    s.recovered();
-    s.idle();
-    assert_eq!(s.variable("wdsn"), 15.0);
+    for (wdsn_on_restart, kept) in [(WdsnOnRestart::Keep, 15.0), (WdsnOnRestart::Zero, 0.0)] {
+        for on_idle in [Opening::Sudden, Opening::Slow] {
+            let mut s = lost(30, Config { wdsn_on_restart, on_idle, ..Config::default() });
+            s.recovered();
+            s.idle();
+            assert_eq!(s.variable("wdsn"), kept, "{on_idle:?}");
+        }
+    }
 }
 
 #[test]
@@ -573,6 +585,16 @@ fn a_fallback_within_a_recovery_that_inflated_deflates_where_reno_would_not_have
     assert_eq!(s.cwnd(), 22.0);
     s.unsupported();
     assert_eq!(s.cwnd(), 15.0);
+    // NewReno goes on inflating, and an undo does not restore the inflation.
+    let mut s = at(30, Config { recovery: RecoveryMode::NewReno, ..Config::default() });
+    s.path.probes = ProbeSupport::Unknown;
+    s.congestion(Signal::Loss);
+    s.duplicates(4..=10);
+    s.unsupported();
+    assert_eq!(s.cwnd(), 22.0);
+    s.recovered();
+    s.call(|cc, cx| cc.on_undo(cx));
+    assert_eq!(s.cwnd(), 15.0);
 }
 
 #[test]
@@ -608,7 +630,10 @@ fn modes_that_peach_does_not_define_are_refused() {
         let config = Config { recovery, ..Config::default() };
         assert_eq!(config.validate(), Err(Invalid::Recovery));
     }
-    assert!(Config { inflate_ndup: f64::NAN, ..Config::default() }.validate().is_err());
+    // Beside 1e300 segments of inflation the window proper would be lost to rounding, and 0 be left of it.
+    for inflate_ndup in [f64::NAN, 1e300] {
+        assert_eq!(Config { inflate_ndup, ..reno_mode() }.validate(), Err(Invalid::InflateNdup));
+    }
 }
 
 // Undo.

@@ -4,8 +4,7 @@ use super::PeachPlus;
 use crate::action::{Pipe, ProbeSource, TimerRestart};
 use crate::control::{ControlOptions, Reading};
 use crate::parts::probed_window::{self, WdsnOnRestart};
-use crate::rules::HalvingBase;
-use crate::rules::SharedRules;
+use crate::rules::{HalvingBase, SharedRules};
 use alloc::boxed::Box;
 
 /// How the window opens at the start, after a timeout, and after an idle period.
@@ -94,11 +93,12 @@ skyhaul_base::options! {
         /// How the window opens after an idle period longer than the RTO.
         on_idle: Opening = Opening::Jump,
         /// Send NIL segments after a loss (default). `false` is for an ablation without Quick Recovery: losses are then
-        /// repaired as with SACK alone, whatever `pipe` and `retransmit-timer` are.
+        /// repaired as with SACK alone, whatever `pipe`, `pipe-start` and `retransmit-timer` are.
         quick_recovery: bool = true,
         /// The pipe of Quick Recovery: `counter-literal` (default, as in the letter), `counter`, `rfc6675`. Q3.
         pipe: PipeRule = PipeRule::CounterLiteral,
-        /// The first value of the counter: `outstanding` (default) or `window`, as in the letter's figure. Q3.
+        /// The first value of the counter: `outstanding` (default) or `window`, as in the letter's figure. With `pipe =
+        /// "rfc6675"` there is no counter, and this has no effect. Q3.
         pipe_start: PipeStart = PipeStart::Outstanding,
         /// What restarts the retransmission timer in Quick Recovery: `every-sack` (default, as in the letter), `new-sack`,
         /// `advance`. Q10.
@@ -205,7 +205,6 @@ impl ControlOptions for Config {
     }
 }
 
-/// The named readings. Each names every option in which it differs from another, whatever the default is.
 const READINGS: &[Reading<Config>] = &[
     Reading {
         name: "printed",
@@ -229,11 +228,12 @@ const READINGS: &[Reading<Config>] = &[
             nil_without_data: false,
             nil_pick: NilPick::RoundRobin,
             on_rto: Opening::Jump,
-            ..Config::default()
+            ..both_papers()
         },
     },
 ];
 
+/// Names every option in which another reading differs, so that the readings do not depend on the defaults.
 fn both_papers() -> Config {
     Config {
         pipe: PipeRule::CounterLiteral,

@@ -294,6 +294,34 @@ fn timeouts_and_ecn() {
 }
 
 #[test]
+fn undo_of_what_follows_within_a_recovery_restores_no_inflation() {
+    // A recovery in a window of 20: 15 segments, and five duplicates beyond the first three.
+    let inflated = || {
+        let mut s = at(20, Config::default());
+        s.now = Instant::from_secs_f64(5.0);
+        s.head(Duration::from_millis(110), 0);
+        s.duplicates(1..=3);
+        s.congestion(Signal::Loss);
+        s.duplicates(4..=8);
+        assert_eq!(s.cwnd(), 15.0 + 3.0 + 5.0);
+        s
+    };
+    let mut s = inflated();
+    s.timeout(1);
+    s.call(|cc, cx| cc.on_undo(cx));
+    assert_eq!(s.cwnd(), 15.0);
+    // A segment sent since that reduction is lost as well: a quarter less.
+    let mut s = inflated();
+    s.now += Duration::from_millis(300);
+    s.head(Duration::from_millis(200), 0);
+    s.duplicate(9);
+    assert_eq!(s.cwnd(), 12.0);
+    s.recovered();
+    s.call(|cc, cx| cc.on_undo(cx));
+    assert_eq!(s.cwnd(), 15.0);
+}
+
+#[test]
 fn linux_judges_by_the_least_rtt_of_the_round() {
     // Queued = W · (rtt - base) / base, cut to a whole number.
     let after = |ms| {

@@ -69,7 +69,16 @@ fn option_fast_retransmit() {
     assert!(!overdue(TcpVariant::Reno, 147, Phase::Open));
     let policy = |fast_retransmit| new(Config { fast_retransmit, ..Config::default() }).cc.policy();
     assert!(policy(TcpVariant::Vegas).watch_head && policy(TcpVariant::Vegas).rtt_samples);
-    // What Vegas' Fast Retransmit alone brings: growth stays Reno's.
+    // A loss makes the timeout an eighth longer, 164 ms; an ECN echo retransmits nothing and leaves it alone.
+    for (signal, expected) in [(Signal::Loss, false), (Signal::Ecn, true)] {
+        let mut s = at(20, Config { fast_retransmit: TcpVariant::Vegas, ..Config::default() });
+        timed(&mut s, 100);
+        s.head(Duration::from_millis(147), 0);
+        s.congestion(signal);
+        s.path.phase = Phase::Open;
+        assert_eq!(s.duplicate(1).retransmit_head, expected, "{signal:?}");
+    }
+    // With Vegas' Fast Retransmit alone, growth stays Reno's.
     let mut s = at(20, Config { fast_retransmit: TcpVariant::Vegas, ..Config::default() });
     timed(&mut s, 100);
     assert_eq!(s.cwnd(), 20.05);
