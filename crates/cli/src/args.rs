@@ -5,6 +5,7 @@ mod error;
 mod fresh;
 #[cfg(target_os = "linux")]
 mod gateway;
+#[cfg(target_os = "linux")]
 mod wire;
 
 pub(crate) use attack::*;
@@ -13,6 +14,7 @@ use error::ArgumentError;
 pub(crate) use fresh::*;
 #[cfg(target_os = "linux")]
 pub(crate) use gateway::*;
+#[cfg(target_os = "linux")]
 pub(crate) use wire::*;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -86,7 +88,7 @@ pub(crate) enum Command {
     /// Serve the simulator as a web page on a loopback port, and open it in the browser.
     #[command(after_help = "Example:\n  skyhaul lab --no-open --port 0")]
     Lab(LabArgs),
-    /// Check whether this machine can run `emulate`; exit status 1 if it cannot.
+    /// Check whether this machine can run `emulate`; exit status 1 if it cannot (Linux).
     #[cfg(target_os = "linux")]
     #[command(after_help = "Example:\n  skyhaul doctor --json")]
     Doctor(DoctorArgs),
@@ -99,6 +101,7 @@ pub(crate) enum Command {
     #[command(hide = true)]
     EnclosureInit(EnclosureInitArgs),
     /// Run the simulator's TCP stack on real packets, over a TUN interface (Linux).
+    #[cfg(target_os = "linux")]
     #[command(subcommand)]
     Wire(WireCommand),
     /// Run a gateway that splits TCP connections at a satellite link (Linux, as root).

@@ -28,12 +28,29 @@ pub fn run(
     renderer: Option<&dyn FigureRenderer>,
     own_command: &[OsString],
 ) -> u8 {
+    let args: Vec<OsString> = args.into_iter().collect();
+    #[cfg(not(target_os = "linux"))]
+    if let Some(line) = args.get(1).and_then(|command| command.to_str()).and_then(needs_linux) {
+        return finish(Err(Stop::bad(line)));
+    }
     let cli = match args::Cli::try_parse_from(args) {
         Ok(cli) => cli,
         // Help and version are no errors; their status is 0, and 2 for everything else.
         Err(e) => return finish(usage(&e)),
     };
     finish(command::run(&cli.command, renderer, own_command))
+}
+
+/// What to say of a command that exists only on Linux.
+#[cfg(any(not(target_os = "linux"), test))]
+fn needs_linux(command: &str) -> Option<String> {
+    let why = match command {
+        "doctor" | "emulate" => "links in real time are TUN interfaces and network namespaces",
+        "gateway" => "connections are split by rules of nftables",
+        "wire" => "packets go through a TUN interface",
+        _ => return None,
+    };
+    Some(format!("skyhaul {command} needs Linux: {why}"))
 }
 
 /// Prints the help that clap returns as an error; the other errors become one line.
@@ -73,4 +90,25 @@ fn finish(result: Result<(), Stop>) -> u8 {
         Stop::Claim | Stop::Different | Stop::Closed | Stop::Status(_) => {}
     }
     stop.status()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{args, needs_linux};
+    use clap::CommandFactory;
+
+    #[test]
+    fn every_command_for_linux_alone_is_refused_in_words_elsewhere() {
+        let of_linux: Vec<String> = args::Cli::command()
+            .get_subcommands()
+            .filter(|c| !c.is_hide_set() && c.get_about().is_some_and(|about| about.to_string().contains("Linux")))
+            .map(|c| c.get_name().to_owned())
+            .collect();
+        assert_eq!(of_linux, ["doctor", "emulate", "wire", "gateway"]);
+        for command in of_linux {
+            let line = needs_linux(&command).expect("a line");
+            assert!(line.starts_with(&format!("skyhaul {command} needs Linux: ")), "{line}");
+        }
+        assert_eq!(needs_linux("run"), None);
+    }
 }

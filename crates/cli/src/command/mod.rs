@@ -30,6 +30,7 @@ mod schema;
 mod study;
 mod sweep;
 mod video;
+#[cfg(target_os = "linux")]
 mod wire;
 mod worlds;
 
@@ -73,6 +74,7 @@ pub(crate) fn run(
         Command::Sweep(args) => sweep::run(args, renderer),
         Command::Study(command) => study::run(command, renderer),
         Command::Video(command) => video::run(command),
+        #[cfg(target_os = "linux")]
         Command::Wire(command) => wire::run(command),
     }
 }
