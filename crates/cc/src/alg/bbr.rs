@@ -277,12 +277,7 @@ impl Bbr {
     }
 
     fn restore_window(&mut self, path: &Path) {
-        self.set_window(path, self.cwnd.max(self.prior_cwnd));
-    }
-
-    /// Sets the window; in `ProbeRtt` it stays small whatever else happens.
-    fn set_window(&mut self, path: &Path, to: f64) {
-        let to = if self.state == State::ProbeRtt { to.min(MIN_WINDOW) } else { to };
+        let to = self.cwnd.max(self.prior_cwnd);
         self.cwnd = growth::capped(&self.rules, path, to, self.cwnd);
     }
 
@@ -360,12 +355,12 @@ impl Bbr {
                 }
                 Some((at, round)) if cx.now > at && round.over(cx.path, ack) => {
                     self.min_rtt_stamp = cx.now;
+                    self.restore_window(cx.path);
                     if self.filled_pipe {
                         self.enter_probe_bw(cx);
                     } else {
                         self.state = State::Startup;
                     }
-                    self.restore_window(cx.path);
                 }
                 _ => {}
             }
@@ -387,6 +382,7 @@ impl Bbr {
     }
 
     fn update_window(&mut self, path: &Path, ack: &Ack) {
+        let before = self.cwnd;
         let mut cwnd = self.cwnd;
         if self.newly > 0.0 {
             cwnd = (cwnd - ack.lost).max(1.0);
@@ -407,7 +403,10 @@ impl Bbr {
                 cwnd = cwnd.max(MIN_WINDOW);
             }
         }
-        self.set_window(path, cwnd);
+        if self.state == State::ProbeRtt {
+            cwnd = cwnd.min(MIN_WINDOW);
+        }
+        self.cwnd = growth::capped(&self.rules, path, cwnd, before);
     }
 }
 
@@ -492,13 +491,16 @@ impl CongestionControl for Bbr {
         self.save_window();
         self.phase = Phase::Recovery;
         self.packet_conservation = Some(TimedRound::begin(cx.path));
-        self.set_window(cx.path, (cx.path.pipe() + self.newly).max(1.0));
+        let to = (cx.path.pipe() + self.newly).max(1.0);
+        self.cwnd = growth::capped(&self.rules, cx.path, to, self.cwnd);
     }
 
     fn on_recovered(&mut self, cx: &mut Cx<'_>) {
         self.packet_conservation = None;
         self.phase = Phase::Open;
-        self.restore_window(cx.path);
+        if self.state != State::ProbeRtt {
+            self.restore_window(cx.path);
+        }
     }
 
     fn on_timeout(&mut self, cx: &mut Cx<'_>, _backoff: u32) {
@@ -521,7 +523,10 @@ impl CongestionControl for Bbr {
         (self.full_bw, self.full_bw_count) = (0.0, 0);
         self.policer.reset(cx.now, cx.path);
         self.packet_conservation = None;
-        self.restore_window(cx.path);
+        // `ProbeRtt` needs the small window, and restores the other one at its end.
+        if self.state != State::ProbeRtt {
+            self.restore_window(cx.path);
+        }
     }
 
     fn bandwidth_estimate(&self, _smss: u32) -> Option<Rate> {

@@ -145,7 +145,7 @@ impl ControlOptions for Config {
 
 /// 4 ln 2: the minimum pacing gain that doubles the rate in every round (`StartupPacingGain`).
 const STARTUP_PACING_GAIN: f64 = 2.77;
-/// Empties the queue that startup built within a round (`DrainPacingGain`).
+/// Empties, within a round, the queue that startup has built (`DrainPacingGain`).
 const DRAIN_PACING_GAIN: f64 = 0.5;
 /// Pacing gains of `ProbeBW_DOWN` and `ProbeBW_UP`.
 const DOWN_PACING_GAIN: f64 = 0.9;

@@ -412,13 +412,16 @@ fn undo_forgets_what_was_concluded_from_the_losses() {
 }
 
 #[test]
-fn neither_a_loss_nor_its_undo_enlarges_the_window_that_measures_the_rtt() {
+fn an_undo_does_not_restore_the_window_while_the_rtt_is_measured() {
     let mut s = cruising(&Config::default());
+    (0..200).for_each(|_| acknowledge(&mut s, 1, 800_000, |_| ()));
+    assert_eq!(s.cwnd(), 103.0);
     s.now += Duration::from_secs(11);
     acknowledge(&mut s, 0, 800_000, |_| ());
     assert_eq!((s.variable("mode"), s.cwnd()), (PROBE_RTT, 4.0));
     s.congestion(Signal::Loss);
-    assert_eq!(s.cwnd(), 4.0);
+    s.path.set_pipe(3.0);
+    acknowledge(&mut s, 1, 800_000, |_| ());
     s.recovered();
     s.call(|cc, cx| cc.on_undo(cx));
     assert_eq!(s.cwnd(), 4.0);
