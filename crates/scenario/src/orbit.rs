@@ -31,7 +31,7 @@ impl Orbit {
         &self.sky
     }
     /// Whether a handover loses the packets in flight, unless the link says otherwise.
-    pub(crate) fn cuts(&self) -> bool {
+    pub(crate) fn drops_in_flight(&self) -> bool {
         self.config.switch == Switch::Hard
     }
     /// Whether packets are sent over two satellites at a time.

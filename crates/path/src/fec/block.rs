@@ -13,7 +13,8 @@ use skyhaul_base::Duration;
 #[cfg(feature = "schema")]
 use skyhaul_base::amount::{Count, Time};
 
-/// Maximum packets of a block and maximum depth: the largest number of 16 bits.
+/// Maximum packets of a block, maximum depth, and maximum parity of all blocks filled in turn: the largest number of 16
+/// bits.
 pub(super) const MOST: u64 = 65_535;
 
 /// Blocks of packets followed by parity packets.
@@ -90,6 +91,11 @@ pub enum Invalid {
     /// More than 16 bits can count.
     #[error("a depth of {0} blocks is too large: write at most 65535")]
     Deep(u64),
+    /// More parity than 16 bits can count follows a packet that is alone.
+    #[error(
+        "{0} packets of parity follow the blocks filled in turn: write a smaller depth or n, for at most 65535"
+    )]
+    Parity(u64),
     /// Blocks would be closed before they contain anything.
     #[error("no block can be filled in zero time: write a time above 0, such as \"50 ms\"")]
     NoTime,
@@ -100,7 +106,7 @@ impl Refusal for Invalid {
         match self {
             Self::Empty => "k",
             Self::Short { .. } | Self::Long(_) => "n",
-            Self::NoDepth | Self::Deep(_) => "interleave",
+            Self::NoDepth | Self::Deep(_) | Self::Parity(_) => "interleave",
             Self::NoTime => "fill-time",
         }
     }
@@ -117,6 +123,7 @@ impl Model for Config {
             () if n > MOST => Err(Invalid::Long(n)),
             () if interleave == 0 => Err(Invalid::NoDepth),
             () if interleave > MOST => Err(Invalid::Deep(interleave)),
+            () if (n - k) * interleave > MOST => Err(Invalid::Parity((n - k) * interleave)),
             () if fill_time.is_zero() => Err(Invalid::NoTime),
             () => Ok(()),
         }

@@ -163,6 +163,7 @@ mod tests {
             (block(100_000, 18), "n", "write at most 65535"),
             (depth(0), "interleave", "write 1 for none"),
             (depth(100_000), "interleave", "write at most 65535"),
+            (depth(40_000), "interleave", "80000 packets of parity follow"),
             (no_time.into(), "fill-time", "such as \"50 ms\""),
             (rate(0.0), "rate", "write a number from 0.001 to 1"),
             (rate(1e-300), "rate", "write a number from 0.001 to 1"),

@@ -52,7 +52,7 @@ pub(super) fn read(
         error: error(&at("error"), spec.error.as_ref())?,
         ack_errors: spec.ack_errors.unwrap_or(usual.ack_errors),
         up: spec.up.unwrap_or(usual.up),
-        drop_in_flight: spec.drop_in_flight.unwrap_or(orbit.as_ref().is_some_and(|o| o.cuts())),
+        drop_in_flight: spec.drop_in_flight.unwrap_or(orbit.as_ref().is_some_and(|o| o.drops_in_flight())),
         fec: repair::code(&at("fec"), spec.fec.as_ref())?,
         ack_size: bytes(&at("ack-size"), spec.ack_size)?,
         reconstruct_acks: bytes(&at("reconstruct-acks"), spec.reconstruct_acks)?,
