@@ -87,7 +87,7 @@ impl Level {
     }
 }
 
-/// A file that is open for lines, or standard error.
+/// A file that is open for lines, with its path, or standard error.
 #[derive(Debug)]
 enum Open {
     Stderr,
@@ -252,6 +252,7 @@ impl Open {
     }
 }
 
+/// Writes the lines that arrive until a message says to stop. `journal`: lines on standard error begin with their priority.
 fn write(from: &Receiver<Message>, mut outputs: Outputs, lost: &AtomicU64, journal: bool) {
     let mut failed = false;
     for message in from {

@@ -2,6 +2,7 @@
 //! its packets pass hook input instead of hook forward, and another connection begins here.
 
 use super::{Finding, doubt};
+use crate::absent::with;
 use crate::config::{Config, Network};
 use crate::nft;
 use crate::rules::{self, MARKS};
@@ -114,11 +115,9 @@ fn without_maps(objects: &[Value]) -> Vec<Value> {
             }
         }
         for (keys, verdict) in groups {
-            let mut plain = rule.clone();
             let others = expressions(rule).filter(|e| e.get("vmap").is_none()).cloned();
             let parts = others.chain(conditions(&map["key"], &keys)).chain([verdict.clone()]);
-            plain["expr"] = parts.collect();
-            all.push(plain);
+            all.push(with(rule.clone(), "expr", parts.collect::<Vec<_>>()));
         }
     }
     all
