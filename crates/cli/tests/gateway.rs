@@ -349,7 +349,7 @@ fn the_connections_of_several_gateways_are_listed() {
         serde_json::from_str(&router.good(&["status", "--flows", "--json"])).expect("JSON");
     let listed = |n: usize| (all[n]["name"].as_str(), all[n]["list"].as_array().map(Vec::len));
     assert_eq!([listed(0), listed(1)], [(Some("forwarder"), Some(1)), (Some("gateway"), Some(0))]);
-    for (name, gateway) in ["gateway", "forwarder"].iter().zip(&mut gateways) {
+    for (name, gateway) in ["gateway", "forwarder"].into_iter().zip(&mut gateways) {
         router.good(&["stop", name]);
         gateway.wait().expect("ends");
     }
