@@ -24,8 +24,11 @@ impl Progress for Lines {
 fn one(file: &str, out: &Path, cache: &Cache) -> Result<(), StudyError> {
     let simulator = Simulator::new("1");
     let plan = plan(&simulator, StudyFile::read(Path::new(file))?)?;
-    let cells =
-        run(&simulator, &plan, &RunOptions { cache: Some(cache), progress: &Lines, ..RunOptions::default() })?;
+    let cells = run(
+        &simulator,
+        &plan,
+        &RunOptions { cache: Some(cache), progress: &Lines, ..RunOptions::default() },
+    )?;
     let evaluation = evaluate(&plan, &cells)?;
     output::write(&evaluation, &out.join(&evaluation.name), &OutputOptions::default())?;
     println!("{}", report::text(&evaluation));

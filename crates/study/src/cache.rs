@@ -82,7 +82,9 @@ impl Cache {
         let text = match std::fs::read(&path) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Entry::Absent,
-            Err(e) => return Entry::Damaged(format!("{}: {}; the cell runs again", path.display(), io_words(&e))),
+            Err(e) => {
+                return Entry::Damaged(format!("{}: {}; the cell runs again", path.display(), io_words(&e)));
+            }
         };
         let text = std::str::from_utf8(&text).map_err(|_| EntryError::NotText);
         match text.and_then(|t| decode(t, engine, key)) {

@@ -81,7 +81,8 @@ fn check_transports(plan: &Plan) -> Result<(), StudyError> {
             let Name::Flow { group, quantity } = name else { return };
             let group = group.as_ref().or(planned.group.as_ref());
             let flows = plan.scenarios.iter().flat_map(|p| &p.scenario.flows);
-            let mut reasons = flows.filter(|f| group.is_none_or(|g| f.name == *g)).map(|f| lacking(quantity, f));
+            let mut reasons =
+                flows.filter(|f| group.is_none_or(|g| f.name == *g)).map(|f| lacking(quantity, f));
             let first = reasons.next().flatten();
             if let (Some(because), true) = (first, reasons.all(|r| r.is_some())) {
                 wrong.get_or_insert((quantity.clone(), because));
@@ -200,7 +201,11 @@ fn check_names(file: &StudyFile) -> Result<(), StudyError> {
     }
     if let Some(i) = s.reading.iter().position(|r| r.label == s.as_read) {
         let message = format!("`{}` is the name of the default reading", s.as_read);
-        return Err(file.refuse(&format!("reading[{i}].label"), message, &["another name", "as_read = \"…\""]));
+        return Err(file.refuse(
+            &format!("reading[{i}].label"),
+            message,
+            &["another name", "as_read = \"…\""],
+        ));
     }
     let ids: Vec<&str> = s.claim.iter().map(|c| c.id.as_str()).collect();
     for (i, r) in s.reading.iter().enumerate() {
@@ -271,7 +276,8 @@ fn fill_grid<R: CellRunner>(runner: &R, plan: &mut Plan, base: &[Setting]) -> Re
             None => vec![None; space.lengths.len()],
             Some(r) => pins(&plan.file, &plan.file.study.reading[r].only, &format!("reading[{r}].only"))?,
         };
-        let is_partial = reading.checked_sub(1).is_some_and(|r| plan.file.study.reading[r].rest == Rest::NotRun);
+        let is_partial =
+            reading.checked_sub(1).is_some_and(|r| plan.file.study.reading[r].rest == Rest::NotRun);
         let outside = |flat| is_partial && !profile::within(&space.unflatten(flat), &only);
         plan.lacks.push((0..space.len()).map(outside).collect());
         let mut row = Vec::with_capacity(space.len());

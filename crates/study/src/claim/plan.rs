@@ -279,7 +279,9 @@ impl Planner<'_> {
                         &["terms = [{ weight = …, at = { … } }]", "min", "max"],
                     ));
                 }
-                if terms.iter().any(|(w, _)| !w.is_finite()) || [min, max].iter().any(|b| b.is_some_and(f64::is_nan)) {
+                if terms.iter().any(|(w, _)| !w.is_finite())
+                    || [min, max].iter().any(|b| b.is_some_and(f64::is_nan))
+                {
                     let message = "weights and bounds are numbers".to_owned();
                     return Err(self.refuse("check", message, &["weight = 1", "min = 0"]));
                 }

@@ -7,8 +7,8 @@ use skyhaul_base::math;
 /// Corners of the line that draws an ellipse.
 const CORNERS: usize = 64;
 
-/// The points p with `(p − m)ᵀ C⁻¹ (p − m) = 1`, with the means m and the sample covariance C of the pairs. `None` of fewer than two pairs, or of equal
-/// pairs.
+/// The points p with `(p − m)ᵀ C⁻¹ (p − m) = 1`, with the means m and the sample covariance C of the pairs. `None` for
+/// fewer than two pairs, or for equal pairs.
 pub(super) fn outline(x: &[f64], y: &[f64]) -> Option<Vec<(f64, f64)>> {
     let n = x.len().min(y.len());
     let (mx, my) = (mean(x), mean(y));

@@ -1,12 +1,17 @@
 //! The studies of this repository are sound; those without chance are run.
 
+use skyhaul_scenario::Resolved;
 use skyhaul_study::claim::Verdict;
 use skyhaul_study::engine::Simulator;
 use skyhaul_study::evaluation::evaluate;
-use skyhaul_study::model::{Paper, Profile, StudyFile};
+use skyhaul_study::model::{Paper, Profile, Raw, StudyFile};
+use skyhaul_study::observed::Observed;
 use skyhaul_study::plan::{plan, plan_profile};
 use skyhaul_study::run::{RunOptions, run};
+use skyhaul_study::runner::{CellRunner, Failure, Problem, Resolution, Setting, Unversioned, Vocabulary};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies")
@@ -29,15 +34,52 @@ fn studies() -> Vec<PathBuf> {
     found
 }
 
+/// The simulator for a single study. It resolves equal settings once: most of those of the quick profile are those of the
+/// whole study.
+struct Once<'a> {
+    simulator: &'a Simulator,
+    known: Mutex<BTreeMap<String, Resolution>>,
+}
+
+impl CellRunner for Once<'_> {
+    fn engine(&self) -> String {
+        self.simulator.engine()
+    }
+    fn vocabulary(&self) -> Vocabulary {
+        self.simulator.vocabulary()
+    }
+    fn resolve(&self, base: &Raw, dir: &Path, settings: &[Setting]) -> Result<Resolution, Problem> {
+        let values: Vec<_> = settings.iter().map(|s| (&s.path, &s.value)).collect();
+        let mut known = self.known.lock().expect("no panic while it is locked");
+        let key = format!("{values:?}");
+        if let Some(resolution) = known.get(&key) {
+            return Ok(resolution.clone());
+        }
+        let new = self.simulator.resolve(base, dir, settings)?;
+        known.insert(key, new.clone());
+        Ok(new)
+    }
+    fn reread(&self, text: &str) -> Result<Resolved, Problem> {
+        self.simulator.reread(text)
+    }
+    fn version(&self, scenario: &Resolved) -> Result<String, Unversioned> {
+        self.simulator.version(scenario)
+    }
+    fn run(&self, scenario: &Resolved, seed: u64) -> Result<Observed, Failure> {
+        self.simulator.run(scenario, seed)
+    }
+}
+
 #[test]
 fn every_study_resolves() {
     let simulator = Simulator::new("test");
     let all = studies();
     assert!(all.len() >= 10, "{all:?}");
     for path in all {
+        let runner = Once { simulator: &simulator, known: Mutex::default() };
         let file = StudyFile::read(&path).unwrap_or_else(|e| panic!("{e}"));
-        let quick = plan_profile(&simulator, file.clone(), Profile::Quick).unwrap_or_else(|e| panic!("{e}"));
-        let plan = plan(&simulator, file).unwrap_or_else(|e| panic!("{e}"));
+        let quick = plan_profile(&runner, file.clone(), Profile::Quick).unwrap_or_else(|e| panic!("{e}"));
+        let plan = plan(&runner, file).unwrap_or_else(|e| panic!("{e}"));
         assert!(quick.cells().len() <= plan.cells().len());
         assert!(!plan.claims.is_empty() && !plan.file.study.figure.is_empty(), "{}", path.display());
     }
