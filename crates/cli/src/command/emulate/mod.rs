@@ -75,7 +75,7 @@ pub(crate) fn run(args: &EmulateArgs, own_command: &[OsString]) -> Result<(), St
     } else {
         let own_command = [own_command, &[INIT.into()]].concat();
         Some(enclosure::start(&here, &own_command, &args.program).map_err(|e| match e {
-            // The first process of the enclosure has printed the reason; its statuses are those of shells.
+            // The first process of the enclosure has printed the reason, and ends with these statuses.
             NetError::NotStarted { status: status @ 125..=127, .. } => Stop::Status(status),
             e => Stop::bad(e),
         })?)
