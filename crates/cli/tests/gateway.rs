@@ -324,11 +324,13 @@ fn notes_that_nobody_reads_stop_no_gateway() {
 #[test]
 fn the_connections_of_several_gateways_are_listed() {
     let Some(router) = Router::new("several", "") else { return };
+    // A network namespace has one gateway; both share a folder.
+    let Some(beside) = Router::new("several-beside", "") else { return };
     let text = "name = \"forwarder\"\n[satellite]\ninterface = \"sat0\"\n\
                 [[forward]]\nlisten = \"127.0.0.1:8080\"\nto = \"10.9.0.7:80\"\n";
     fs::write(router.folder.join("f.toml"), text).expect("writes");
-    let mut gateways = ["g.toml", "f.toml"]
-        .map(|file| router.start(&mut router.command(&["run", file, "--runtime", "run"])));
+    let mut gateways = [(&beside, "g.toml"), (&router, "f.toml")]
+        .map(|(of, file)| of.start(&mut router.command(&["run", file, "--runtime", "run"])));
     // The server does not exist, so that the connection stays open until its SYN times out.
     let (mut client, mut page) = (None, String::new());
     for _ in 0..1000 {

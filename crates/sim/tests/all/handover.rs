@@ -165,7 +165,7 @@ fn a_handover_comes_back_from_its_resolved_form_and_mistakes_are_named() {
         ("from = \"g2\", to = \"g1\"", "already splits flows.bulk"),
         ("from = \"g1\", to = \"g2\", path = []", "event[0].handover.path: empty"),
         ("from = \"g1\", to = \"g2\", path = [\"sad\"]", "there is no link \"sad\", did you mean \"sat\"?"),
-        ("from = \"g1\", to = \"g2\", backhaul = \"unlimited\"", "write one such as \"100 Mbit/s\""),
+        ("from = \"g1\", to = \"g2\", backhaul = \"unlimited\"", "write a rate such as \"100 Mbit/s\""),
     ];
     for (keys, says) in cases {
         let text = format!("{PATH}[[event]]\nat = \"1 s\"\nhandover = {{ {keys} }}\n");

@@ -94,7 +94,7 @@ fn files() {
         (
             "[\"cwnd\", \"srtt\", \"queue\"]",
             "[\"cwnd\", \"rtt\"]",
-            "geo.toml:22: record.series[1]: \"rtt\" is unknown, did you mean \"srtt\"? (known: acked, allowed-rate, buffered, bwe, custody, cwnd, delay, in-flight, loss-event-rate, marked, pipe, queue, rate, retransmissions, rto, srtt, ssthresh, stalled, telemetry, up, utilization)",
+            "geo.toml:22: record.series[1]: \"rtt\" is unknown, did you mean \"srtt\"? (known: acked, allowed-rate, attenuation, buffered, bwe, custody, cwnd, delay, elevation, es-n0, in-flight, loss-event-rate, marked, modcod, pipe, queue, rate, retransmissions, rto, satellite, srtt, ssthresh, stalled, telemetry, up, utilization)",
         ),
         (
             "[\"cwnd\", \"srtt\", \"queue\"]",
