@@ -56,7 +56,8 @@ pub(crate) enum Command {
     /// Run a scenario.
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
-    /// Compare two results directories: metrics that differ significantly, and verdicts that changed.
+    /// Compare two results directories: metrics that differ significantly, and verdicts that changed. With --worlds, run a
+    /// scenario in the simulator and over emulated links, side by side.
     #[command(
         after_help = "Examples:\n  skyhaul compare results/before results/after\n  skyhaul compare geo.toml --worlds sim,wire,kernel:reno,kernel:cubic,kernel:bbr --out results/worlds"
     )]
@@ -164,7 +165,7 @@ pub(crate) struct EmulateArgs {
     /// Flow group whose path is emulated [default: the first].
     #[arg(long, value_name = "NAME")]
     pub(crate) flow: Option<String>,
-    /// Stop after this time, such as 60s or 500ms [default: when the program exits, or on Ctrl-C].
+    /// Stop after this time, such as 60s or 500ms [default: until the program exits, or Ctrl-C].
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) duration: Option<skyhaul_base::Duration>,
     /// The client receives the scenario's data; by default it sends it.
@@ -195,7 +196,7 @@ pub(crate) struct EmulateArgs {
     /// Exit with status 2 as soon as a packet leaves more than a millisecond late.
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Busy-wait for this long before each release instead of sleeping, microseconds.
+    /// Busy-wait instead of sleeping for the last part of the time until a packet leaves a link: this long, microseconds.
     #[arg(long = "spin", value_name = "MICROSECONDS", default_value_t = 50)]
     pub(crate) spin_us: u16,
     /// Network namespace of the client, by name or process id [default: the current one].
@@ -231,7 +232,8 @@ pub(crate) struct LabArgs {
     /// Port on 127.0.0.1; 0 picks a free one.
     #[arg(long, value_name = "PORT", default_value_t = 8550)]
     pub(crate) port: u16,
-    /// Folder of the page, as `make lab` builds it [default: share/skyhaul/lab beside the program's folder, or the checkout].
+    /// Folder of the page, as `make lab` builds it [default: share/skyhaul/lab beside the program's folder, or site/lab/dist in
+    /// the checkout].
     #[arg(long, value_name = "DIR")]
     pub(crate) page: Option<PathBuf>,
 }
@@ -269,8 +271,9 @@ pub(crate) struct CompareArgs {
     /// Compare results even if different engine versions made them.
     #[arg(long, conflicts_with = "worlds")]
     pub(crate) across_versions: bool,
-    /// Run a scenario in several worlds, in real time: sim (the simulator), wire (the same transport over emulated links),
-    /// wire-to-kernel, kernel:NAME (the kernel's TCP with congestion control NAME). All flows run.
+    /// Run all flows of a scenario in several worlds: sim (the simulator), and over emulated links in real time wire (the same
+    /// transport), wire-to-kernel (the same transport sends, the kernel's TCP receives), kernel:NAME (the kernel's TCP with
+    /// congestion control NAME).
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) worlds: Vec<String>,
     /// Number of seeds per world, starting from the scenario's.
@@ -307,13 +310,14 @@ pub(crate) struct RunArgs {
     /// Print a hash of all events: equal hashes mean equal runs.
     #[arg(long)]
     pub(crate) digest: bool,
-    /// Write a row per page and random transfer as CSV: flow, number, start, size, end, duration.
+    /// Write a row per page and random transfer as CSV: group and index of the flow, number, start, size, end, whether it was
+    /// completed, duration.
     #[arg(long, value_name = "FILE")]
     pub(crate) transfers: Option<PathBuf>,
     /// Capture the packets in a pcapng file for Wireshark; a comment gives the cause of each loss.
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
-    /// Where to capture: sender, receiver, links.NAME, links.NAME.forward; may be repeated [default: sender].
+    /// Where to capture: sender, receiver, links.NAME, links.NAME.forward or .reverse; may be repeated [default: sender].
     #[arg(long, value_name = "PLACE", requires = "pcap")]
     pub(crate) pcap_at: Vec<String>,
     /// Flows to capture: a group, or GROUP[INDEX]; may be repeated [default: all].
@@ -342,7 +346,7 @@ pub(crate) struct SweepArgs {
     /// What to measure, as in studies: EXPRESSION or NAME=EXPRESSION; may be repeated [default: sum(flow.goodput)].
     #[arg(long, value_name = "EXPRESSION")]
     pub(crate) metric: Vec<String>,
-    /// First seed.
+    /// First seed [default: 1].
     #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
     pub(crate) seed: Option<u64>,
     /// Number of seeds.
@@ -391,7 +395,7 @@ pub(crate) enum StudyCommand {
     ///
     /// The study names its free options and the printed numbers under [fit]. Readings are fitted to each paper and tested
     /// on the others, then fitted to all; what is reported is measured with fresh seeds. --max-cells limits the cells of the
-    /// search. Stopped with Ctrl-C, the same command continues.
+    /// search. After Ctrl-C, the same command continues.
     #[command(after_help = "Example:\n  skyhaul study fit peach-2001/readings-fit --json")]
     Fit(StudyArgs),
 }
@@ -415,7 +419,7 @@ pub(crate) struct StudyArgs {
     pub(crate) max_cells: Option<u64>,
     #[command(flatten)]
     pub(crate) cells: CellArgs,
-    /// Folder for the results and the report.
+    /// Folder for the results and the report; by default report writes results/STUDY, and the others write none.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Print JSON.
@@ -445,7 +449,7 @@ pub(crate) struct ReproduceArgs {
 
 const EVALUATE_EXAMPLES: &str = "Examples:
   skyhaul evaluate newreno --quick
-  skyhaul evaluate \"{ name = 'newreno', max-burst = 4 }\" --out results/bursts
+  skyhaul evaluate \"{ name = 'newreno', max-burst = 4 }\" --quick --out results/bursts
   skyhaul evaluate --all --quick
   skyhaul compare results/evaluate-newreno-quick results/bursts";
 
@@ -470,7 +474,8 @@ pub(crate) struct EvaluateArgs {
     /// Run the cases in this folder (CASE.toml, and paper.toml with the requirements) instead of the built-in ones.
     #[arg(long, value_name = "DIR")]
     pub(crate) cases: Option<PathBuf>,
-    /// Write the events of one cell of each case as qlog, in studies/…/CASE/qlog.
+    /// Write the events of one cell of each case as qlog, in studies/FOLDER/CASE/qlog; FOLDER is evaluation, or with
+    /// --cases the name of that folder.
     #[arg(long, conflicts_with = "all")]
     pub(crate) qlog: bool,
     #[command(flatten)]

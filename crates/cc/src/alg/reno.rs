@@ -1,11 +1,11 @@
 //! Tahoe, Reno, NewReno, SACK, PRR: one window arithmetic.
 //!
-//! *Idea*: double the window each RTT until a loss, then add one segment per RTT; halve it on loss. The five differ in
-//! loss recovery, which is implemented by the sender ([`RecoveryMode`]). This file implements growth, the reduction,
-//! and the artificial inflation of the window in the fast recovery of Reno and NewReno. *Sources*: Jacobson,
-//! "Congestion avoidance and control" (1988, 1990); RFC 2581, 5681, 6582, 6675, 9937; Fall, Floyd, "Simulation-based
-//! comparisons of Tahoe, Reno and SACK TCP" (1996). The option `initial-window` sets a larger initial window (RFC 2414,
-//! 3390, 6928).
+//! *Idea*: double the window each RTT up to a threshold (ssthresh), then add one segment per RTT; a loss sets the
+//! threshold to half of the window. The five differ in loss recovery, which is implemented by the sender
+//! ([`RecoveryMode`]). This file implements growth, the reduction, and the artificial inflation of the window in the fast
+//! recovery of Reno and NewReno. *Sources*: Jacobson, "Congestion avoidance and control" (1988), "Modified TCP congestion
+//! avoidance algorithm" (1990); RFC 2581, 5681, 6582, 6675, 9937; Fall, Floyd, "Simulation-based comparisons of Tahoe,
+//! Reno and SACK TCP" (1996). The option `initial-window` sets the initial window (RFC 2414, 3390, 6928).
 
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::control::{CongestionControl, ControlOptions};
@@ -91,7 +91,7 @@ pub mod member {
             #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
             pub struct $Member(pub Config);
 
-            /// That of the family: a derived one would refer to it by another name.
+            /// The schema of the family's options: a derived one would be a second schema, which refers to that of the family.
             #[cfg(feature = "schema")]
             impl schemars::JsonSchema for $Member {
                 fn schema_name() -> alloc::borrow::Cow<'static, str> {
@@ -122,7 +122,7 @@ pub mod member {
     members!(Tahoe, Reno, NewReno, Sack, Prr);
 }
 
-/// The Reno family.
+/// The control of every member of the family.
 #[derive(Clone, Debug)]
 pub struct Reno {
     cwnd: f64,
@@ -152,7 +152,8 @@ impl Reno {
         }
     }
 
-    /// Continues from another control's window (a control that finds its mechanism unsupported).
+    /// Continues from the window of another control, which has found that the peer does not support its probes. `infl` is
+    /// the inflation in that window; a member that does not inflate removes it.
     pub fn take_over(&mut self, window: Window, infl: Inflation) {
         self.cwnd = window.cwnd;
         self.ssthresh = window.ssthresh;
@@ -168,6 +169,7 @@ impl Reno {
         self.before = Window { cwnd: self.infl.without(self.cwnd), ssthresh: self.ssthresh };
     }
 
+    /// Whether duplicate acknowledgements inflate the window during a recovery.
     fn inflates(&self) -> bool {
         matches!(self.recovery, RecoveryMode::Reno | RecoveryMode::NewReno)
     }
@@ -227,7 +229,8 @@ impl CongestionControl for Reno {
     fn on_recovered(&mut self, cx: &mut Cx<'_>) {
         self.infl.clear();
         self.cwnd = match self.recovery {
-            // RFC 6582 §3.2 step 3, option 1: no burst when little is left in flight.
+            // RFC 6582 §3.2 step 3, option 1: no burst when little is left in flight. Presets that halve the window follow ns-2,
+            // which returns to ssthresh.
             RecoveryMode::NewReno if self.rules.halving_base == HalvingBase::FlightSize => {
                 self.ssthresh.min(cx.path.in_flight().max(1.0) + 1.0)
             }
@@ -280,7 +283,7 @@ mod tests {
         assert_eq!(s.cwnd(), 4.0);
         s.new_acks(2);
         assert_eq!(s.cwnd(), 4.25 + 1.0 / 4.25);
-        // An idle window does not grow (RFC 7661).
+        // A window that is not used up does not grow (RFC 7661).
         let limited = Ack { cwnd_limited: false, ..ack(AckKind::New, 1.0) };
         let before = s.cwnd();
         s.call(|cc, cx| cc.on_ack(cx, &limited));
@@ -373,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn newreno_of_the_rfc_leaves_without_a_burst() {
+    fn newreno_of_the_rfc_leaves_recovery_without_a_burst() {
         let mut s = at(20.0, &Rules::RFC, RecoveryMode::NewReno);
         s.congestion(Signal::Loss);
         s.path.set_in_flight(3.0);

@@ -1,5 +1,5 @@
-//! Gateways whose time of day jumps by hours and days while they carry connections. The machine's own clock is left alone: a library that is
-//! loaded before the others tells them another time.
+//! Gateways whose time of day jumps by hours and days while they carry connections. The machine's own clock is left alone: a library that
+//! is loaded into the gateways before all others tells them another time (`clock.c`).
 
 use crate::bed::{Bed, CLIENT, FAR, Link, NEAR};
 use crate::operations::lines;
@@ -14,10 +14,10 @@ use std::process::Command;
 
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/gateway/clock.c");
 const CONNECTIONS: usize = 40;
-/// Silence after which a gateway ends a connection, seconds.
+/// Silence after which the near gateway ends a connection, seconds.
 const IDLE: f64 = 4.0;
 
-/// The assignment that makes a program see a jumping time of day; `None`, with a message, where it cannot be built or has no effect.
+/// The assignment for `env` that makes a program see a jumping time of day; `None`, with a message, if the library cannot be built.
 fn preload(folder: &Path) -> Option<String> {
     let library = folder.join("clock.so");
     let built = Command::new("cc")
@@ -32,7 +32,7 @@ fn preload(folder: &Path) -> Option<String> {
     Some(format!("LD_PRELOAD={}", library.display()))
 }
 
-/// A time of a log, such as "2026-11-24T09:15:02.117Z", in hours, as if every month had 31 days.
+/// A time of a log, such as "2026-11-24T09:15:02.117Z", in hours, as if every month had 31 days: exact enough to see jumps.
 fn hours(time: &str) -> f64 {
     assert!(time.len() == 24 && time.ends_with('Z') && time.as_bytes()[10] == b'T', "{time}");
     let part = |at: std::ops::Range<usize>| time[at].parse::<f64>().unwrap_or_else(|_| panic!("{time}"));
@@ -58,7 +58,7 @@ pub(crate) fn steps_of_the_time_of_day_are_harmless() {
     let log = bed.folder.join("near.jsonl");
     let common =
         "[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\nrate = \"30 Mbit/s\"\n";
-    // All but one in a thousand are split, and all are measured.
+    // All connections but one in a thousand are split, and all are measured.
     let evidence = "[evidence]\nmode = \"ab\"\nfraction = 0.999\n";
     let near = format!(
         "{common}[limits]\nidle = \"{IDLE} s\"\n[log]\nflows = \"{}\"\nlevel = \"info\"\n{evidence}",
@@ -66,7 +66,7 @@ pub(crate) fn steps_of_the_time_of_day_are_harmless() {
     );
     let near = bed.gateway_by(&starter, NEAR, &near);
     let far = bed.gateway_by(&starter, FAR, &format!("{common}{evidence}"));
-    // A connection that is silent lives as long as the file says.
+    // A connection that stays silent, which the near gateway has to end after IDLE.
     let listener = listen(&bed, server());
     let open = || TcpStream::connect(server()).expect("connects");
     let mut silent = bed.spaces[CLIENT].within(open).expect("enters");
@@ -80,7 +80,7 @@ pub(crate) fn steps_of_the_time_of_day_are_harmless() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     let unsplit = CONNECTIONS as u64 + 1 - near.count("from-hosts");
-    assert!(unsplit < 10, "{unsplit}");
+    assert!(unsplit < 10, "{unsplit} connections were not split");
     for gateway in [&near, &far] {
         assert_eq!((gateway.count("bytes-lost"), gateway.count("refused")), (0, 0));
     }
@@ -89,24 +89,28 @@ pub(crate) fn steps_of_the_time_of_day_are_harmless() {
     assert!(retransmitted > 0, "losses were repaired meanwhile");
     let times: Vec<_> = flows.iter().map(|l| hours(l["time"].as_str().expect("a time"))).collect();
     if times.windows(2).all(|w| (w[1] - w[0]).abs() < 1.0) {
-        need::skip("preload", "this C library has no effect on the program");
+        need::skip("preload", "the preloaded library has no effect on this program's time of day");
         return;
     }
+    // The smallest jump is an hour, 3600 s.
     for l in &flows {
         assert!(l["seconds"].as_f64().is_some_and(|s| (0.0..3000.0).contains(&s)), "{l}");
     }
     let ends = |how: &str| flows.iter().filter(|l| l["end"] == how).collect::<Vec<_>>();
     assert_eq!(ends("finished").len(), flows.len() - ends("idle").len(), "nothing else ends one");
+    // Otherwise the silent connection may be among those that were not split, which are not in the log.
     if unsplit == 0 {
         let idle = ends("idle");
         assert!(idle.len() == 1 && idle[0]["seconds"].as_f64().is_some_and(|s| s >= IDLE), "{idle:?}");
     }
     let status: Value = serde_json::from_str(&near.ask("evidence")).expect("JSON");
+    // The first arm is that of the split connections.
     let arm = &status["groups"][0]["arms"][0];
-    assert!(arm["finished"].as_u64().is_some_and(|n| n > 20) && arm["silent"] == 0, "{arm:#}");
+    let half = CONNECTIONS as u64 / 2;
+    assert!(arm["finished"].as_u64().is_some_and(|n| n > half) && arm["silent"] == 0, "{arm:#}");
+    // Means other than of the goodput are times, in seconds.
     for t in arm["typical"].as_array().expect("a list").iter().filter(|t| t["of"] != "goodput") {
-        let bounds = ["value", "low", "high"].map(|k| t[k].as_f64().unwrap_or(f64::NAN));
-        assert!(bounds[0] > 0.0 && bounds[0] < 100.0, "{t:#}");
+        assert!(t["value"].as_f64().is_some_and(|s| s > 0.0 && s < 100.0), "{t:#}");
     }
     near.stop();
     far.stop();

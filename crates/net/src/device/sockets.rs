@@ -3,7 +3,7 @@
 use crate::error::NetError;
 use netlink_packet_core::{NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_sock_diag::SockDiagMessage;
-use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP};
+use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP, TCP_LISTEN};
 use netlink_packet_sock_diag::inet::nlas::Nla;
 use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, SocketId, StateFlags};
 use netlink_sys::{Socket, SocketAddr as Netlink, protocols::NETLINK_SOCK_DIAG};
@@ -11,7 +11,7 @@ use skyhaul_base::Duration;
 use std::io;
 use std::net::SocketAddr;
 
-/// The state of a connection of the kernel.
+/// The state of a TCP connection of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelConn {
     /// Smoothed RTT.
@@ -22,12 +22,12 @@ pub struct KernelConn {
     pub retransmitted: u32,
 }
 
-/// Asks the kernel for its connections, over one socket.
+/// Asks the kernel for its TCP connections, over one netlink socket: from one thread at a time, or answers get mixed up.
 #[derive(Debug)]
 pub struct Connections(Socket);
 
 impl Connections {
-    /// Asks in the calling thread's namespace, whatever thread uses it later.
+    /// Opens the socket in the network namespace of the calling thread, and asks there, whatever thread uses it later.
     ///
     /// # Errors
     /// If the kernel has no sock_diag.
@@ -39,7 +39,7 @@ impl Connections {
         Ok(Self(socket))
     }
 
-    /// The connection with these ends; `None` if there is none any more, or it is in TIME-WAIT.
+    /// The connection with these ends; `None` if there is none any more, it is in TIME-WAIT, or the kernel does not answer.
     #[must_use]
     pub fn find(&self, local: SocketAddr, remote: SocketAddr) -> Option<KernelConn> {
         let request = InetRequest {
@@ -64,7 +64,7 @@ impl Connections {
         let mut bytes = vec![0; message.buffer_len()];
         message.serialize(&mut bytes);
         self.0.send(&bytes, 0).ok()?;
-        // An answer left unread would be taken for the answer to the next question.
+        // Retried after a signal: an answer left unread would be taken for the answer to the next question.
         let (answer, _) = loop {
             match self.0.recv_from_full() {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -75,6 +75,10 @@ impl Connections {
         let NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(r)) = answer.payload else {
             return None;
         };
+        // Without such a connection, the kernel answers with the listener at the local end, if there is one.
+        if r.header.state == TCP_LISTEN {
+            return None;
+        }
         r.nlas.iter().find_map(|n| match n {
             Nla::TcpInfo(i) => Some(KernelConn {
                 srtt: Duration::from_micros(i.rtt.into()),
@@ -103,6 +107,7 @@ mod tests {
             assert!(found.cwnd > 0 && found.retransmitted == 0, "{found:?}");
             let other = SocketAddr::new(remote.ip(), 1);
             assert_eq!(all.find(local, other), None);
+            assert_eq!(all.find(remote, other), None, "the listener is no connection");
         }
     }
 }

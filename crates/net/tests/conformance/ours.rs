@@ -8,9 +8,11 @@ use skyhaul_testkit::conformance::{Answer, Call, Conditions, SocketStatus};
 use skyhaul_wire::Profile;
 use std::net::SocketAddr;
 
-/// A host's endpoint, and the connections that it knows of.
+/// The application at a host of ours.
 pub(crate) struct Ours {
+    /// Configuration of its connections.
     endpoint: Endpoint,
+    /// The connections that it has opened or heard of, in this order, without those that it has closed.
     conns: Vec<ConnId>,
 }
 
@@ -28,6 +30,7 @@ impl Ours {
             "off" => Profile::Off,
             "paper" => Profile::Paper,
             "compact" => Profile::Compact,
+            // "option": conditions refuse other words.
             _ => Profile::Option,
         };
         let endpoint = Endpoint {
@@ -40,7 +43,7 @@ impl Ours {
         Ok(Self { endpoint, conns: Vec::new() })
     }
 
-    /// Notes new connections.
+    /// Notes connections that peers have opened.
     pub(crate) fn hear(&mut self, host: &mut Host) {
         while let Some(id) = host.next_changed() {
             if !self.conns.contains(&id) {
@@ -53,7 +56,7 @@ impl Ours {
         self.hear(host);
         let known = |id: &&ConnId| host.conn(**id).is_some_and(|c| c.remote() == peer);
         let id = *self.conns.iter().rev().find(known).ok_or("there is no connection")?;
-        host.conn(id).map(|c| (id, c)).ok_or_else(|| "it is gone".to_owned())
+        host.conn(id).map(|c| (id, c)).ok_or_else(|| "the connection is gone".to_owned())
     }
 
     pub(crate) fn call(
@@ -80,9 +83,10 @@ impl Ours {
         let (id, conn) = self.find(host, peer)?;
         Ok(match call {
             Call::Accept if conn.is_connected() => Answer::Done,
-            Call::Accept => return Err("it is not connected".into()),
+            Call::Accept => return Err("the connection is not established".into()),
             Call::Write(..) => Answer::Wrote(host.write(now, id, data) as u64),
             Call::Read(most, _) => {
+                // A case may ask for more than is ever there; the memory for it has a limit, bytes.
                 let mut out = vec![0; (*most).min(1 << 24) as usize];
                 let n = host.read(now, id, &mut out);
                 out.truncate(n);
@@ -116,7 +120,7 @@ impl Ours {
             Some(Failure::Reset) => SocketStatus::Reset,
             Some(Failure::TimedOut) => SocketStatus::TimedOut,
             Some(Failure::Unreachable) => SocketStatus::Unreachable,
-            Some(Failure::Defect) => return Err("it panicked".into()),
+            Some(Failure::Defect) => return Err("the host panicked over this connection".into()),
             None if conn.at_end() => SocketStatus::End,
             None => SocketStatus::Nothing,
         })

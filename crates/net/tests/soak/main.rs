@@ -1,15 +1,15 @@
 //! What a host on the wire endures: many connections, short ones, floods, slow peers, jumping clocks, interfaces that come
 //! and go, corrupted packets.
 //!
-//! Each scene prints what it measured, the bound, and whether that holds, and writes the same as JSON. One that fails does
-//! not end the others. Scenes that have finished are kept: after Ctrl-C the same command goes on. By default the form is
-//! short, for tests: it takes a minute, and values that depend on how fast the machine is get no verdict.
+//! Each scene prints what it measured, the bounds, and whether they hold, and writes the same as JSON. A scene that fails does
+//! not stop the others. In the long form, scenes that have held are kept: after Ctrl-C the same command goes on with the rest.
+//! By default the form is short, for tests: it takes a minute, and values that depend on how fast the machine is get no verdict.
 //!
 //! ```sh
-//! make soak                                  # the long form, about an hour
-//! make soak SOAK="--short --only flood"      # a scene of the short one
+//! make soak                                  # the long form, three quarters of an hour
+//! make soak SOAK="--short --only flood"      # one scene, in the short form
 //! ```
-#![allow(clippy::disallowed_methods, reason = "it takes the time that it takes")]
+#![allow(clippy::disallowed_methods, reason = "it runs in real time and reads the clock")]
 #![allow(missing_docs, missing_debug_implementations, unreachable_pub, reason = "a program")]
 
 #[cfg(target_os = "linux")]
@@ -41,9 +41,10 @@ fn main() {}
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
-    // Before there is any other thread.
+    // Before any other thread starts: threads inherit the blocked signals.
     stop::listen();
     let args: Vec<String> = std::env::args().skip(1).collect();
+    // A scene has started this program again, as a process of clients.
     if args.first().is_some_and(|a| a == crowd::WORD) {
         return crowd::play(&args[1..]);
     }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use skyhaul_scenario::{Document, check, no_files, preset, resolve_text};
 
-/// Resolves, checks and writes, as far as it goes.
+/// Resolves and checks a text, writes it, and reads it back: the same must come out. If the text is refused, the message has one line.
 fn whole_way(text: &str, sets: &[&str]) -> Result<(), TestCaseError> {
     match resolve_text("x.toml", text, sets, &no_files) {
         Ok(resolved) => {
@@ -16,7 +16,7 @@ fn whole_way(text: &str, sets: &[&str]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// A file that uses most of the format.
+/// A file with two links and two groups of flows, resolved, so that it contains the defaults too.
 fn rich() -> String {
     let mut document = Document::preset("peach-geo").unwrap();
     for set in [
@@ -31,6 +31,7 @@ fn rich() -> String {
     document.resolve().unwrap().to_toml()
 }
 
+/// Values of every type of TOML, and amounts at the edge of their range or of another dimension.
 const VALUES: &[&str] = &[
     "0",
     "-1",
@@ -64,7 +65,7 @@ const VALUES: &[&str] = &[
     "{ every = 4294967295, delay = '1 s' }",
 ];
 
-/// Paths of all values in a table.
+/// Adds to `out` the paths of all values in a table, and of the tables in it. `at` is the path of the table itself.
 fn paths(table: &toml::Table, at: &str, out: &mut Vec<String>) {
     for (key, value) in table {
         let path = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
@@ -90,7 +91,7 @@ fn any_value_in_any_place() {
 }
 
 #[test]
-fn extending_is_for_files() {
+fn an_override_cannot_change_what_a_file_extends() {
     let e = resolve_text("x.toml", &rich(), &["extends=preset:peach-leo"], &no_files).unwrap_err();
     assert_eq!(e.to_string(), "--set: extends: what a file extends cannot be overridden");
 }
@@ -101,7 +102,9 @@ proptest! {
     #[test]
     fn cut_and_pasted_files(a in 0usize..2000, b in 0usize..2000, c in 0usize..2000, by in "[ -~\\n]{0,6}") {
         let text = rich();
+        // `a`, `b` and `c` are places in the text, in 2000ths of its length.
         let at = |i: usize| i * text.len() / 2000;
+        // At most 40 bytes are replaced by `by`. The longer text repeats its end from `c` on, so that keys occur twice.
         let (from, to) = (at(a.min(b)), at(a.max(b)).min(at(a.min(b)) + 40));
         prop_assume!(text.is_char_boundary(from) && text.is_char_boundary(to) && text.is_char_boundary(at(c)));
         let mut broken = format!("{}{by}{}", &text[..from], &text[to..]);
