@@ -1,7 +1,6 @@
 """Reports of progress: in a pipe, on a terminal, in a notebook, and to a function."""
 
 import io
-import os
 import subprocess
 import sys
 import types
@@ -74,8 +73,6 @@ def test_a_study_in_a_pipe():
         "import skyhaul as sh; axes = {'flows.bulk.count': [1, 2]};"
         "sh.sweep('preset:peach-geo', axes, set={'duration': '1 s'}, seeds=1, progress=True)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ}, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "\r" not in done.stderr
     assert done.stderr.splitlines()[-1] == "2 of 2 cells"

@@ -1,4 +1,4 @@
-//! Limits by window, receive buffer and return link.
+//! Limits by window and return link.
 
 use crate::Value;
 use crate::domain::{at_least_one, limit, positive};
@@ -37,7 +37,7 @@ pub fn transfer_floor(bytes: f64, window: f64, rtt: f64, rate: f64) -> Value {
 /// data packets: `rate b / (8 ack)`.
 ///
 /// # Errors
-/// If `rate` or `ack` is not a number above 0, or `b` below 1.
+/// If `rate` or `ack` is not a number above 0, or `b` not a number from 1.
 pub fn return_cap(rate: f64, ack: f64, b: f64) -> Value {
     positive("rate", rate)?;
     positive("ack", ack)?;
@@ -68,6 +68,7 @@ mod tests {
         near(window_limit(8.0 * 65_535.0, 0.5), 1_048_560.0, 1e-9);
         // [Neglia]: about 900 kbit/s.
         near(window_limit(8.0 * 65_536.0, 0.58), 903_900.0, 1e-3);
+        // Windows of 64, 128 and 256 KiB over the RTT of [Luglio], 508 ms.
         for (kib, mbit) in [(64.0, 1.0321), (128.0, 2.0641), (256.0, 4.1283)] {
             near(window_limit(8.0 * kib * 1024.0, 0.508), mbit * 1e6, 1e-4);
         }
@@ -80,9 +81,10 @@ mod tests {
 
     #[test]
     fn the_time_that_files_take_at_least() {
-        for (mb, row) in [(50e6, [387.6, 193.8, 100.0]), (100e6, [775.1, 387.6, 200.0])] {
+        // [Luglio] Fig. 3: 50 and 100 MB.
+        for (bytes, row) in [(50e6, [387.6, 193.8, 100.0]), (100e6, [775.1, 387.6, 200.0])] {
             for (kib, want) in [64.0, 128.0, 256.0].into_iter().zip(row) {
-                near(transfer_floor(mb, kib * 1024.0, 0.508, 4e6), want, 1e-3);
+                near(transfer_floor(bytes, kib * 1024.0, 0.508, 4e6), want, 1e-3);
             }
         }
         near(transfer_floor(50e6, f64::INFINITY, 0.508, 4e6), 100.0, 1e-12);

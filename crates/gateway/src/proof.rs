@@ -1,4 +1,5 @@
-//! Proof that connections of hosts reach the gateway, and that its own packets pass: otherwise nothing is intercepted.
+//! Proof that connections of hosts reach the gateway, and that its own packets pass. Once it is seen that they do not, nothing is
+//! intercepted.
 //!
 //! ```text
 //! Prover     a thread that looks every second: it opens a connection of its own, and reads the counters of the rules
@@ -7,7 +8,8 @@
 //! Proof      the judge's verdict, for the gateway, its status, log and metrics
 //! ```
 //! A firewall may have rules for single interfaces: it may drop the gateway's own connection and let those of hosts pass, or the
-//! reverse. The SYNs of hosts therefore decide: the rules count those that were intercepted and those that firewalls have let pass.
+//! reverse. The SYNs of hosts therefore decide: the gateway's rules count those that were intercepted, and those that firewalls have let
+//! pass.
 
 mod connector;
 mod counters;
@@ -42,12 +44,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const INTERFACE: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::new(192, 0, 0, 248)), 31);
 /// What the gateway answers to its own connection.
 const ANSWER: &[u8] = b"skyhaul\n";
-/// Time between looks.
+/// Longest time between two looks.
 const EVERY: Duration = Duration::from_secs(1);
 /// Least time between two changes of rules or routes that discard what was known: on a busy router routes change all the time, and the
-/// gateway's own connection needs this time to fail twice.
+/// gateway's own connection must have the time to fail twice, a little over 3 s.
 const CALM: Duration = Duration::from_secs(5);
-/// Least time between two reports that routes have changed.
+/// Least time between two reports that routes, interfaces or addresses have changed.
 const ROUTES_INTERVAL: Duration = Duration::from_millis(50);
 /// Time between attempts to get the interface of the gateway's own connection back.
 const RENEWAL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(500);
@@ -125,7 +127,7 @@ struct Notices {
 }
 
 impl Notices {
-    /// Where the kernel refuses notices, a change is noticed at the next regular look.
+    /// Where the kernel refuses notices, only the regular looks show what a change has caused.
     fn new() -> Result<Self, GatewayError> {
         let (rules, routes) = (Changes::beside(rules::PREFIX).ok(), routing::Changes::new().ok());
         let poll = Poll::new()?;
@@ -142,18 +144,18 @@ impl Notices {
     }
 }
 
-/// The thread; dropping it ends the thread.
+/// The thread of the proof; dropping this ends the thread.
 #[derive(Debug)]
 pub(crate) struct Prover {
     _worker: Worker,
 }
 
 impl Prover {
-    /// Starts in the calling thread's network namespace; `wake` is called after each look, so that the gateway sees to its routes and
-    /// to the verdict. `None`: nothing is intercepted.
+    /// Starts in the calling thread's network namespace; `wake` is called after each look and when routes have changed, so that
+    /// the gateway sees to its routes and to the verdict. Returns `None` if the configuration intercepts no connections.
     ///
     /// # Errors
-    /// If the interface is refused, or the system has no room for a thread.
+    /// If the system refuses the interface, random numbers, descriptors or the thread.
     pub(crate) fn start(
         config: &Config,
         proof: Proof,
@@ -190,6 +192,7 @@ impl Prover {
                 look_wake();
             }
             let own = connector.result();
+            // A change discards what was known, but not more often than once in `CALM`.
             let anew = changed && now >= calm_at;
             if anew || own.is_some() || now >= due {
                 due = now + EVERY;

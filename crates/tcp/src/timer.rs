@@ -11,7 +11,7 @@ pub(crate) enum Timer {
     Pacing,
     /// The reordering window, or the wait for a tail loss probe (RFC 8985 §8: never both at once).
     Loss,
-    /// Persist: a closed window must be probed (RFC 9293 §3.8.6.1).
+    /// Persist: the next probe of a closed window (RFC 9293 §3.8.6.1), or of a link that is down.
     Persist,
     /// A wake-up requested by the congestion control.
     Wake,
@@ -27,7 +27,7 @@ const COUNT: usize = 6;
 pub(crate) struct Timers {
     at: [Instant; COUNT],
     /// The earliest deadline of the timers other than retransmission. It is kept because the retransmission timer changes
-    /// with every acknowledgement, the others rarely.
+    /// with every acknowledgement; without pacing and tail loss probes, the others change rarely.
     others: Instant,
 }
 
@@ -49,7 +49,7 @@ impl Timers {
     pub(crate) fn set(&mut self, timer: Timer, at: Instant) {
         self.at[timer as usize] = at;
         if !matches!(timer, Timer::Retransmission) {
-            // The retransmission timer comes first.
+            // Index 0 is the retransmission timer.
             self.others = self.at[1..].iter().copied().fold(Instant::MAX, Instant::min);
         }
     }

@@ -14,7 +14,7 @@ use skyhaul_base::{Duration, Rate};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct File {
-    /// Name of the gateway, from which the names of its nftables table and its interface are formed.
+    /// Name of the gateway, from which the names of its nftables table and its interfaces are formed.
     #[serde(default = "name")]
     pub name: String,
     /// The terrestrial side, whose connections are routed through the gateway; `None` if it only forwards ports.
@@ -73,13 +73,14 @@ pub struct Satellite {
     /// The kind of the link, which sets those of the TCP keys below that the file leaves out.
     #[serde(default)]
     pub profile: Option<LinkProfile>,
-    /// RTT of the link; only a profile uses it.
+    /// RTT of the link, which only a profile uses; `None`: that of the profile.
     #[serde(default)]
     pub rtt: Option<Time>,
     /// Pacing rate of IP packets towards the link, so that the queue is in the gateway; `None`: no pacing.
-    #[serde(default, deserialize_with = "finite_rate")]
+    #[serde(default, deserialize_with = "pacing_rate")]
     pub rate: Option<Rate>,
-    /// Whether connections to a known gateway start with a part of the congestion window of earlier connections, if there is a `rate`.
+    /// Whether connections to a known gateway (one that an earlier connection has found at the other end of the link) start with a part of
+    /// the congestion window of earlier connections, if there is a `rate`.
     #[serde(default = "yes")]
     pub resume: bool,
     /// How long the SYN to a known gateway waits for the first bytes of the client, so that it can carry them; zero: SYNs carry
@@ -89,7 +90,7 @@ pub struct Satellite {
     /// MTU of the link, bytes.
     #[serde(default = "ethernet")]
     pub mtu: u16,
-    // The values of the next five keys are read as in a scenario file (`Satellite::endpoint`).
+    // The values of the next five keys are read as in a scenario file, by the method `Satellite::endpoint`.
     #[serde(default)]
     pub(super) cc: Option<toml::Value>,
     #[serde(default)]
@@ -195,7 +196,7 @@ fn name() -> String {
 fn split() -> Split {
     Split { exclude_ports: not_split(), ..Split::default() }
 }
-/// BGP authenticates its segments (RFC 5925), which a relay cannot reproduce.
+/// BGP: its segments may be authenticated (RFC 5925) with keys that a relay does not have.
 fn not_split() -> Vec<u16> {
     vec![179]
 }
@@ -205,14 +206,16 @@ fn everything() -> Vec<Network> {
 fn yes() -> bool {
     true
 }
-/// The default of `satellite.early-data`: longer than the RTT of a local network, and too short to be felt where the server speaks first.
+/// The default of `satellite.early-data`: longer than the RTT of a local network, and too short to be noticed where the server
+/// speaks first.
 fn soon() -> Time {
     Time(Duration::from_millis(5))
 }
 fn ethernet() -> u16 {
     1500
 }
-fn finite_rate<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Rate>, D::Error> {
+/// A rate of at least 8 kbit/s, at which a packet of 1500 bytes takes 1.5 s; `None` if it is unlimited.
+fn pacing_rate<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Rate>, D::Error> {
     match RateSpec::deserialize(d)? {
         RateSpec::Bits(rate) if rate.bits_per_sec() >= 8000 => Ok(Some(rate)),
         RateSpec::Unlimited => Ok(None),

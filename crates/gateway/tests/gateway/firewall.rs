@@ -9,7 +9,7 @@ use skyhaul_net::Clock;
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpStream};
 use std::process::Command;
-use std::time::Duration as Patience;
+use std::time::Duration;
 
 pub(crate) const ALL: [(&str, fn()); 7] = [
     ("connections_that_are_dropped_are_forwarded", connections_that_are_dropped_are_forwarded),
@@ -19,11 +19,12 @@ pub(crate) const ALL: [(&str, fn()); 7] = [
     ),
     ("routes_and_interfaces_come_and_go", routes_and_interfaces_come_and_go),
     ("the_legs_of_a_connection_are_tracked_apart", the_legs_of_a_connection_are_tracked_apart),
-    ("hidden_addresses_are_split", hidden_addresses_are_split),
+    ("masqueraded_connections_are_split", masqueraded_connections_are_split),
     ("evaded_rules_are_listed_with_a_remedy", evaded_rules_are_listed_with_a_remedy),
     ("a_gateway_that_is_stopped_is_bypassed", a_gateway_that_is_stopped_is_bypassed),
 ];
 
+/// Runs a line of shell in a namespace.
 pub(crate) fn sh(bed: &Bed, at: usize, line: &str) {
     let run = || Command::new("sh").args(["-c", line]).output().expect("runs");
     let done = bed.spaces[at].within(run).expect("enters");
@@ -54,7 +55,8 @@ fn the_legs_of_a_connection_are_tracked_apart() {
     for at in [NEAR, FAR] {
         rules(&bed, at, STATEFUL);
     }
-    // Packets with sequence numbers of the other leg are invalid, even with a gateway at one end alone.
+    // If the kernel tracked both legs as one connection, the sequence numbers of one would be invalid for the other, even
+    // with a gateway at one end alone.
     let near = bed.gateway(NEAR, "");
     many(&bed, server(), 4, 100_000);
     assert_eq!((near.count("from-hosts"), near.count("finished")), (4, 4));
@@ -66,7 +68,8 @@ fn the_legs_of_a_connection_are_tracked_apart() {
     far.stop();
 }
 
-fn hidden_addresses_are_split() {
+/// The near router hides the addresses of hosts behind its own.
+fn masqueraded_connections_are_split() {
     let Some(bed) = Bed::new("hidden", calm()) else { return };
     rules(
         &bed,
@@ -90,7 +93,7 @@ fn hidden_addresses_are_split() {
     for n in 0..3 {
         let back = bed.spaces[CLIENT].within(|| {
             let mut s = TcpStream::connect(server()).expect("connects");
-            s.set_read_timeout(Some(std::time::Duration::from_secs(20))).expect("sets");
+            s.set_read_timeout(Some(Duration::from_secs(20))).expect("sets");
             s.write_all(&vec![n; 100_000]).expect("writes");
             s.shutdown(std::net::Shutdown::Write).expect("half-closes");
             let mut back = Vec::new();
@@ -104,15 +107,15 @@ fn hidden_addresses_are_split() {
     near.stop();
 }
 
-pub(crate) fn since(began: Instant) -> Patience {
-    Patience::from_nanos((Clock::now() - began).as_nanos())
+pub(crate) fn since(began: Instant) -> Duration {
+    Duration::from_nanos((Clock::now() - began).as_nanos())
 }
 /// Waits for an event that happens within seconds on an idle machine, and returns how long that took.
-pub(crate) fn waits_for(what: &str, happens: impl Fn() -> bool) -> Patience {
+pub(crate) fn waits_for(what: &str, happens: impl Fn() -> bool) -> Duration {
     let began = Clock::now();
     while !happens() {
-        assert!(since(began) < Patience::from_secs(60), "{what} did not happen");
-        std::thread::sleep(Patience::from_millis(20));
+        assert!(since(began) < Duration::from_secs(60), "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(20));
     }
     since(began)
 }
@@ -129,6 +132,7 @@ pub(crate) fn admits(gateway: &Running) -> bool {
     let status = gateway.status();
     status["admits"].as_bool().expect("a truth value")
 }
+/// What the doctor finds of the gateway that runs in the near router.
 pub(crate) fn examined(bed: &Bed) -> Finding {
     let text = "name = \"near\"\n[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n";
     let config = Config::parse("near.toml", text).expect("is good");
@@ -137,7 +141,7 @@ pub(crate) fn examined(bed: &Bed) -> Finding {
     found.unwrap_or_else(|| panic!("{all:#?}")).clone()
 }
 
-/// A server that sends back the first bytes of each connection, until the test ends.
+/// A server that sends back what it receives, five bytes at a time, until the test ends.
 pub(crate) fn serve(bed: &Bed) {
     let listener = listen(bed, server());
     std::thread::spawn(move || {
@@ -150,11 +154,11 @@ pub(crate) fn serve(bed: &Bed) {
     });
 }
 /// How long it took until a connection of a client was answered.
-fn answered(bed: &Bed) -> Patience {
+fn answered(bed: &Bed) -> Duration {
     let ask = || {
         let began = Clock::now();
-        let mut s = TcpStream::connect_timeout(&server(), Patience::from_secs(20)).expect("connects");
-        s.set_read_timeout(Some(Patience::from_secs(20))).expect("sets");
+        let mut s = TcpStream::connect_timeout(&server(), Duration::from_secs(20)).expect("connects");
+        s.set_read_timeout(Some(Duration::from_secs(20))).expect("sets");
         s.write_all(b"words").expect("writes");
         s.read_exact(&mut [0; 5]).expect("is answered");
         since(began)
@@ -163,14 +167,14 @@ fn answered(bed: &Bed) -> Patience {
 }
 
 /// The longest time for which connections may be lost.
-pub(crate) const AT_MOST: Patience = Patience::from_secs(5);
+pub(crate) const AT_MOST: Duration = Duration::from_secs(5);
 
 fn connections_that_are_dropped_are_forwarded() {
     let Some(bed) = Bed::new("dropped", calm()) else { return };
     serve(&bed);
     let log = bed.folder.join("events.jsonl");
     let near = bed.gateway(NEAR, &format!("[log]\nevents = \"{}\"\n", log.display()));
-    waits_for("its own connection", || state(&near) == "works");
+    waits_for("the gateway's own connection", || state(&near) == "works");
     assert!(
         examined(&bed).is_ok() && near.ask("metrics").contains("skyhaul_gateway_proven{gateway=\"near\"} 1")
     );
@@ -186,9 +190,9 @@ fn connections_that_are_dropped_are_forwarded() {
         state(&near) == "withdrawn" && !admits(&near)
     });
     assert!(took < 2 * AT_MOST, "{took:?}");
-    // From then on nothing is lost.
+    // From then on nothing is lost: a lost SYN would be repeated after 1 s.
     let took = answered(&bed);
-    assert!(took < Patience::from_millis(900), "{took:?}");
+    assert!(took < Duration::from_millis(900), "{took:?}");
     assert_eq!(near.count("from-hosts"), 1, "they were not split");
     let remedy = "nft insert rule inet filter input meta mark 0x53480001 accept";
     assert!(cause(&near).ends_with(remedy), "{}", cause(&near));
@@ -229,7 +233,7 @@ fn packets_over_the_link_that_are_dropped_end_splitting() {
     let Some(bed) = Bed::new("barred", calm()) else { return };
     serve(&bed);
     let near = bed.gateway(NEAR, "");
-    waits_for("its own connection", || state(&near) == "works");
+    waits_for("the gateway's own connection", || state(&near) == "works");
     // Rules for forwarded packets that do not mention the gateway's interface.
     rules(
         &bed,
@@ -267,17 +271,17 @@ fn routes_and_interfaces_come_and_go() {
         let before = near.count("from-hosts");
         let split = || {
             let ask = || {
-                let mut s = TcpStream::connect_timeout(&server(), Patience::from_secs(1))?;
-                s.set_read_timeout(Some(Patience::from_secs(1)))?;
+                let mut s = TcpStream::connect_timeout(&server(), Duration::from_secs(1))?;
+                s.set_read_timeout(Some(Duration::from_secs(1)))?;
                 s.write_all(b"words")?;
                 s.read_exact(&mut [0; 5])
             };
             bed.spaces[CLIENT].within(ask).expect("enters").is_ok() && near.count("from-hosts") > before
         };
-        let took = waits_for(what, split);
+        let took = waits_for(&format!("splitting ({what})"), split);
         assert!(took < AT_MOST, "{what}: {took:?}");
     };
-    splits("the first");
+    splits("the start");
     for (what, line) in [
         ("rules of routing", "ip rule del priority 1; ip rule del priority 1"),
         ("the route to the sockets", "ip route flush table 21320"),
@@ -299,7 +303,7 @@ fn routes_and_interfaces_come_and_go() {
     assert!(answered(&bed) < AT_MOST);
     assert_eq!(near.count("from-hosts"), before);
     sh(&bed, NEAR, "ip link set sky-near up");
-    splits("its interface");
+    splits("the gateway's interface is up");
     // A connection without a route over the link is not split: its client gets the error of the kernel.
     let before = near.count("from-hosts");
     sh(&bed, NEAR, "ip route add unreachable 10.2.0.2");
@@ -308,7 +312,7 @@ fn routes_and_interfaces_come_and_go() {
     assert_eq!(refused.kind(), std::io::ErrorKind::HostUnreachable);
     assert_eq!(near.count("from-hosts"), before);
     sh(&bed, NEAR, "ip route del unreachable 10.2.0.2");
-    splits("a route");
+    splits("there is a route");
     near.stop();
     far.stop();
 }
@@ -316,8 +320,8 @@ fn routes_and_interfaces_come_and_go() {
 /// Connects as a client, and sends and receives five bytes.
 fn greets(bed: &Bed) -> std::io::Result<()> {
     let greet = || {
-        let mut s = TcpStream::connect_timeout(&server(), Patience::from_secs(2))?;
-        s.set_read_timeout(Some(Patience::from_secs(2)))?;
+        let mut s = TcpStream::connect_timeout(&server(), Duration::from_secs(2))?;
+        s.set_read_timeout(Some(Duration::from_secs(2)))?;
         s.write_all(b"hello")?;
         s.read_exact(&mut [0; 5])
     };
@@ -382,7 +386,7 @@ fn a_gateway_that_is_stopped_is_bypassed() {
     signal(Signal::SIGSTOP);
     waits_for("a connection past the gateway", || greets(&bed).is_ok());
     signal(Signal::SIGCONT);
-    // Connections that it had accepted before it was bypassed are counted as well.
+    // The gateway counts connections that the kernel has accepted for it while it was stopped: they must not count below.
     waits_for("an end of all connections", || near.count("flows") == 0);
     waits_for("a connection that is split", || {
         let before = near.count("from-hosts");

@@ -53,7 +53,7 @@ impl Selector {
 #[derive(Clone, Debug, Default, JsonSchema, PartialEq, Eq)]
 #[schemars(transparent)]
 pub struct Side {
-    /// Where.
+    /// The values of axes at which the metric is taken.
     pub at: Selector,
     /// The metric, if not that of the check.
     #[schemars(skip)]

@@ -3,7 +3,7 @@
 //! While all outstanding segments are full-sized, sent once, and neither SACKed nor lost, these two numbers and the
 //! segment size describe the segments completely. [`Shorts`] adds the ends of short segments, which end a write. The
 //! scoreboard with an entry per segment is created for the first event that these cannot represent, and dropped
-//! once they suffice again. Send times are kept only after [`Board::keep_times`].
+//! once they suffice again. Without it, send times are kept only if [`Board::keep_times`] says so.
 
 use super::scoreboard::{Acked, Item, Scoreboard};
 use super::shorts::Shorts;
@@ -24,7 +24,7 @@ pub(crate) struct Board {
     dup_thresh: u16,
     /// The scoreboard is permanent, since it is used on each acknowledgement.
     stays: bool,
-    /// The send time of each segment is kept.
+    /// While there is no scoreboard, the details hold the send time of each segment.
     timed: bool,
     /// Bytes ever marked lost, valid without a scoreboard.
     total_lost: u64,
@@ -176,7 +176,7 @@ impl Board {
     pub(crate) fn total_lost(&self) -> u64 {
         self.scoreboard.as_ref().map_or(self.total_lost, |s| s.total_lost())
     }
-    /// RFC 6675 `IsLost(SND.UNA)`.
+    /// Whether the oldest segment is marked lost, as by RFC 6675 `IsLost(SND.UNA)`.
     pub(crate) fn head_lost(&self) -> bool {
         self.scoreboard.as_ref().is_some_and(|s| s.head_lost())
     }
@@ -386,7 +386,7 @@ impl Board {
 }
 
 impl SegmentDetails {
-    /// The effect of an acknowledgement of `bytes` in so many `segments`.
+    /// The effect of an acknowledgement of `bytes` bytes; `segments` counts their segments, if that is needed.
     fn acked(details: Option<&mut Self>, bytes: u64, segments: impl FnOnce() -> usize) -> Acked {
         let mut acked = Acked { bytes, delivered: bytes, ..Acked::default() };
         if let Some(times) = details.and_then(|d| d.times.as_mut()) {
@@ -402,8 +402,8 @@ impl SegmentDetails {
         let (una, Self { shorts, times }) = (empty.una(), self);
         empty.expect((max - una) as usize / smss as usize + 1 + shorts.len(), total_lost);
         for (from, to) in shorts.segments(una, max, smss) {
-            let left = times.as_mut().and_then(|t| t.pop_front()).unwrap_or(Instant::ZERO);
-            empty.push((to - from) as u32, false, left);
+            let sent_at = times.as_mut().and_then(|t| t.pop_front()).unwrap_or(Instant::ZERO);
+            empty.push((to - from) as u32, false, sent_at);
         }
         shorts.pop(shorts.len());
         empty
@@ -496,7 +496,7 @@ mod tests {
         assert_eq!((b.ack(101).bytes, items(&b)), (100, all[1..].to_vec()));
         assert_eq!((b.ack(241).bytes, items(&b)), (140, all[3..].to_vec()));
         assert!(b.scoreboard().is_none());
-        // A hole, and back.
+        // A hole needs the scoreboard; after its repair, the ends of short segments suffice again.
         b.ensure_scoreboard().apply(241, &[(341, 448)]);
         b.ensure_scoreboard().retransmit(0, Instant::ZERO);
         b.ack(448);

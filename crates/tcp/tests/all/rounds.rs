@@ -29,6 +29,7 @@ impl CongestionControl for Rounds {
 
 fn setup(cc: &str, ssthresh: f64) -> Setup {
     let rules = Rules { initial_ssthresh: InitialSsthresh::Segments(ssthresh), ..Rules::NS2_2004 };
+    // 100 segments of 960 bytes: the receive window limits no test.
     let config = Config { receive_buffer: 100 * 960, rules, ..Config::ns2_2004() };
     let mut setup = Setup::new(config, &Control::by_name(cc).expect("known"), RTT / 2);
     setup.handshake = Handshake::Skipped(Some(RTT));
@@ -52,7 +53,10 @@ fn a_round_is_a_window_of_acknowledgements() {
 
 #[test]
 fn vegas_grows_by_a_segment_per_round_on_a_path_without_queues() {
-    // Growth per acknowledgement is fixed when a round begins; the two segments of the start grow from the second on.
+    // Growth per acknowledgement is fixed when a round begins: 1 / cwnd. A round has an acknowledgement for each whole
+    // segment of the window, so a window with a fraction grows by a little less than a segment. Windows below 6
+    // segments are left out, since there the fraction weighs more. The initial window of two segments grows from the
+    // second round on.
     let mut p: Pair<Counted> = setup("vegas", 2.0).build();
     p.send(C, 9_600_000, false);
     let mut last = 0.0;

@@ -1,11 +1,11 @@
-//! Every refusal is one line that names file, line, key and what to write.
+//! Every refusal is one line that names the file, the line if there is one, the key, and what to write.
 
 mod flows;
 mod links;
 
 use skyhaul_scenario::{Document, ScenarioError, no_files, resolve_text};
 
-/// A small valid scenario. The line numbers of the tests below refer to it.
+/// A small valid scenario. The line numbers in the expected refusals refer to it.
 const GEO: &str = r#"schema = 1
 duration = "550 s"
 
@@ -34,17 +34,17 @@ fn check(text: &str) -> Result<(), ScenarioError> {
     resolve_text("geo.toml", text, &[], &no_files).map(|_| ())
 }
 
-/// `GEO` with one line replaced.
-fn with(line: &str, by: &str) -> String {
-    assert_eq!(GEO.matches(line).count(), 1, "{line}");
-    GEO.replace(line, by)
+/// `GEO` with one passage replaced.
+fn with(passage: &str, by: &str) -> String {
+    assert_eq!(GEO.matches(passage).count(), 1, "{passage}");
+    GEO.replace(passage, by)
 }
 
-/// Each case: a line of `GEO`, what replaces it, and the refusal, or its beginning if it ends with a space.
+/// Each case: a passage of `GEO`, what replaces it, and the expected refusal; a text that ends with a space is only the beginning of one.
 fn refused(cases: &[(&str, &str, &str)]) {
     let mut wrong = Vec::new();
-    for &(line, by, want) in cases {
-        let got = check(&with(line, by)).map_or_else(|e| e.to_string(), |()| "accepted".into());
+    for &(passage, by, want) in cases {
+        let got = check(&with(passage, by)).map_or_else(|e| e.to_string(), |()| "accepted".into());
         let partial = want.ends_with(' ');
         if got.contains('\n') || !(got == want || partial && got.starts_with(want)) {
             wrong.push(format!("{by}\n   got {got}\n  want {want}"));
@@ -121,9 +121,9 @@ fn files() {
     ]);
 }
 
-/// Each `[[event]]` has its line, and so has each key in it, quoted or not.
+/// Refusals name the line of an `[[event]]` or of a key in it, quoted or not.
 #[test]
-fn events_have_the_line_of_their_own() {
+fn events_have_lines_of_their_own() {
     let events = "[[event]]\nat = \"1 s\"\nset = { \"links.sat.rate\" = \"1 Mbit/s\" }\n\n\
                   [[event]]\nat = \"2 s\"\n\"set\" = { \"links.sat.error\" = { kind = \"per\", p = 0.5 } }\n";
     assert_eq!(GEO.lines().count(), 22);
@@ -143,7 +143,7 @@ fn events_have_the_line_of_their_own() {
         let got = check(&format!("{GEO}{}", events.replace(right, wrong))).unwrap_err().to_string();
         assert!(got.starts_with(want), "\n got {got}\nwant {want}");
     }
-    // An array in a file replaces that of the file below; an override replaces both.
+    // An array in a file replaces that of the file it extends; an override replaces both.
     let load = |path: &str| match path {
         "base.toml" => Ok(format!("{GEO}{events}")),
         _ => no_files(path),
@@ -281,7 +281,7 @@ fn a_problem_is_placed_in_the_file_that_holds_the_key() {
 
 #[test]
 fn legal_extremes() {
-    for (line, by) in [
+    for (passage, by) in [
         ("count = 20", "count = 1"),
         ("limit = \"50 packets\"", "limit = \"1 packet\""),
         ("limit = \"50 packets\"", "limit = \"0 packets\""),
@@ -295,7 +295,7 @@ fn legal_extremes() {
         ("delay = \"275 ms\"", "delay = \"0 s\""),
         ("[\"0 s\", \"1 s\"]", "[\"1 s\", \"1 s\"]"),
     ] {
-        check(&with(line, by)).unwrap_or_else(|e| panic!("{by}: {e}"));
+        check(&with(passage, by)).unwrap_or_else(|e| panic!("{by}: {e}"));
     }
 }
 
