@@ -29,13 +29,15 @@ struct Snapshot {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sampler {
     snapshots: VecDeque<Snapshot>,
+    /// When a segment was last delivered, or when sending began after a time with nothing outstanding.
     delivered_time: Instant,
+    /// When the newest segment delivered was sent, or when sending began as above.
     first_sent_time: Instant,
     /// The current application-limited phase ends when more bytes than these have been delivered; 0 if there was none.
     app_limited_until: u64,
     /// The newest snapshot delivered since [`Self::take`].
     newest: Option<Snapshot>,
-    /// Segments removed at the front. This number plus the index is the position of a segment, which stays valid.
+    /// Segments removed at the front. This number plus its index is the position of a segment, which never changes.
     gone: u64,
     /// Records of segments marked lost and not yet reported.
     lost: Vec<Lost>,
@@ -55,7 +57,8 @@ impl Sampler {
     }
 
     /// A segment was sent. `index` counts from the oldest outstanding one. `delivered` and `lost` are the bytes ever
-    /// delivered and marked lost; `in_flight` includes the segment. `nothing_outstanding` was true before.
+    /// delivered and marked lost; `in_flight` includes the segment. `nothing_outstanding`: no segment was
+    /// outstanding before this one.
     pub(crate) fn sent(
         &mut self,
         index: usize,
@@ -88,6 +91,7 @@ impl Sampler {
     /// The application has nothing to send: segments are application-limited until more than the data in flight is
     /// delivered (`C.app_limited`).
     pub(crate) fn app_limited(&mut self, delivered: u64, in_flight: u64) {
+        // 0 would mean that there was no such phase.
         self.app_limited_until = (delivered + in_flight).max(1);
     }
 
@@ -194,9 +198,9 @@ mod tests {
     }
 
     #[test]
-    fn a_phase_without_data_ends_when_more_than_its_data_is_delivered() {
-        // 5000 bytes in flight when the application runs dry: the segment sent when exactly they are delivered still follows a
-        // pause, the next one does not.
+    fn an_application_limited_phase_ends_when_more_than_was_in_flight_is_delivered() {
+        // 5000 bytes are in flight when the application has nothing to send. A segment that is sent when exactly these are
+        // delivered is still application-limited; one that is sent after more were delivered is not.
         let mut s = five();
         s.app_limited(0, 5000);
         let limited = |s: &mut Sampler, delivered| {
@@ -204,7 +208,7 @@ mod tests {
             s.snapshots[5].app_limited
         };
         assert!(limited(&mut s, 4000) && limited(&mut s, 5000) && !limited(&mut s, 5001));
-        // Never before the first pause.
+        // Never before the first such phase.
         assert!(!limited(&mut five(), 0));
     }
 

@@ -18,7 +18,8 @@ pub fn rfc3339_millis(nanos: u64) -> String {
 fn date_and_time(seconds: u64) -> String {
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     // Years begin in March here, so that leap days come last. 1970 begins 719 468 days after 0000-03-01, and an era of 400
-    // years has 146 097 days.
+    // years has 146 097 days. This is Howard Hinnant's `civil_from_days`: 1460, 36 524 and 146 096 are the days of 4, 100
+    // and 400 years without a leap day at their end, and five months from March or from August on have 153 days.
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

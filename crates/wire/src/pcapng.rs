@@ -18,9 +18,9 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Maximum packets waiting for their fate.
+/// Maximum number of packets held back, those that wait behind another included.
 pub const HELD: usize = 1 << 16;
-/// Zeros for partly captured payloads.
+/// Zeros for payloads that are not given.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// A packet waiting to be written.
@@ -30,8 +30,9 @@ struct Held {
     interface: u32,
     /// Its fate is still unknown.
     open: bool,
-    /// The given bytes; the rest up to `total` is zeros.
+    /// The given bytes, at most `snaplen`.
     bytes: Box<[u8]>,
+    /// Length of the whole packet, bytes.
     total: u32,
     comment: Option<Box<str>>,
 }
@@ -50,7 +51,8 @@ pub fn is_ours(head: &[u8]) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket(u64);
 
-/// Writes a capture file: raw IP packets, times in nanoseconds, payloads of zeros.
+/// Writes a capture file: raw IP packets, times in nanoseconds. Payloads that are not given are zeros, or left out
+/// ([`Self::cut`]).
 pub struct Capture<W: Write> {
     file: PcapNgWriter<W>,
     snaplen: u32,
@@ -60,7 +62,9 @@ pub struct Capture<W: Write> {
     held: VecDeque<Held>,
     /// Number of the packet at the front.
     first: u64,
+    /// Packets written.
     packets: u64,
+    /// Packets written without their fate because too many waited.
     unknown: u64,
 }
 
@@ -100,8 +104,8 @@ impl<W: Write> Capture<W> {
         })
     }
 
-    /// From now on, of a packet that is given partly only this part is captured, instead of a payload of zeros. To be called
-    /// before the first packet.
+    /// Of a packet that is given partly, captures only that part, without zeros for the rest. To be called before the first
+    /// packet.
     #[must_use]
     pub fn cut(self) -> Self {
         Self { cuts: true, ..self }
@@ -124,8 +128,8 @@ impl<W: Write> Capture<W> {
         Ok(self.interfaces - 1)
     }
 
-    /// Adds a packet of `total` bytes that starts with `header`, or is given completely; the rest is zeros. Times
-    /// never decrease. If its fate is `open`, it is given later with the ticket ([`Self::settle`]).
+    /// Adds a packet of `total` bytes, of which `header` is the beginning or the whole. Times must not decrease from call
+    /// to call. If `open`, the packet's fate is not known yet and is given later with the ticket ([`Self::settle`]).
     ///
     /// # Errors
     /// If writing fails.
@@ -157,7 +161,8 @@ impl<W: Write> Capture<W> {
         Ok(ticket)
     }
 
-    /// Sets the fate of a packet.
+    /// Sets the fate of a packet: the reason of its loss as `comment`, `None` if it arrived. Without effect once the packet
+    /// is written.
     ///
     /// # Errors
     /// If writing fails.
@@ -204,7 +209,8 @@ impl<W: Write> Capture<W> {
         Ok(())
     }
 
-    /// Adds how many packets a capture point could not capture, at this time. To be called after its last packet.
+    /// Adds how many packets a capture point had failed to capture by the time `nanos`. To be called after its last
+    /// packet.
     ///
     /// # Errors
     /// If writing fails.

@@ -1,20 +1,21 @@
-//! The machine that the scenes run on.
+//! The machine that the scenes run on: its description, its time of day, and the memory of its processes.
 
 use serde_json::{Value, json};
 use std::fs;
 
-/// Memory of this process that is in use, bytes.
+/// Resident memory of this process, bytes.
 pub fn resident() -> f64 {
     resident_of(std::process::id())
 }
 
-/// Memory of a process that is in use, bytes; 0 if there is none.
+/// Resident memory of a process, bytes; 0 if there is no such process.
 pub fn resident_of(pid: u32) -> f64 {
-    let statm = fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
-    statm.split(' ').nth(1).and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0) * 4096.0
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let kib = status.lines().find_map(|l| l.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
+    kib.and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0) * 1024.0
 }
 
-/// The time of day.
+/// Seconds since 1970.
 pub fn unix_seconds() -> u64 {
     skyhaul_net::Clock::wall_nanos() / 1_000_000_000
 }

@@ -11,13 +11,13 @@ use alloc::vec::Vec;
 use core::fmt::Write;
 use skyhaul_base::{Duration, Instant, Rng};
 
-/// The column of attenuations in a file, and the number of units of 1e-6 dB per unit.
+/// The column of attenuations in a file, and how many times 1e-6 dB its unit is.
 const ATTENUATIONS: &[(&str, u64)] = &[("attenuation_dB", 1_000_000)];
-/// The largest attenuation of a file.
+/// The largest attenuation of a file, 1000 dB, in units of 1e-6 dB.
 const MOST: u64 = 1_000 * ATTENUATIONS[0].1;
 
 /// Times and attenuations, each of which holds until the next. Before the first time the first one holds. With
-/// [`End::Loop`] the last time is the period, and its attenuation is unused.
+/// [`End::Loop`] the last time is the period, and its attenuation is unused, unless it is the only one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// Nanoseconds and 1e-6 dB; times ascend.
@@ -70,7 +70,7 @@ impl Series {
         Duration::from_nanos(self.points.last().map_or(0, |p| p.0))
     }
 
-    /// How long the attenuation of each point holds within one pass.
+    /// How long the attenuation of each point holds within one pass, in nanoseconds, and that attenuation.
     fn spans(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.points.iter().enumerate().map(|(i, &(t, a))| {
             let from = if i == 0 { 0 } else { t };
@@ -79,6 +79,7 @@ impl Series {
     }
 }
 
+/// Units of 1e-6 dB in 1 dB.
 const MICRO: u64 = 1_000_000;
 
 impl Model for Series {
@@ -96,10 +97,11 @@ impl Model for Series {
     fn shared(&self) -> bool {
         false
     }
-    /// Up to the last time.
+    /// The fraction of the time up to the last point: what holds after it is not counted.
     fn exceeded(&self, a: f64) -> f64 {
         let all: u64 = self.spans().map(|s| s.0).sum();
         if all == 0 {
+            // A single point, which holds for ever.
             let only = self.points.last().map_or(0, |p| p.1);
             return f64::from(u8::from(only as f64 / MICRO as f64 > a));
         }
@@ -126,7 +128,7 @@ impl Model for Series {
 pub struct Run {
     points: Arc<Vec<(u64, u64)>>,
     end: End,
-    /// When the current pass began.
+    /// When the current pass began, nanoseconds.
     begin: u64,
     /// The current point.
     at: usize,

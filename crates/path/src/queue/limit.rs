@@ -23,7 +23,7 @@ pub(super) struct Load {
 impl Load {
     pub(super) const EMPTY: Self = Self { packets: 0, bytes: 0 };
 
-    /// The capacity of a queue with this limit, reduced by `less`.
+    /// The capacity of a queue with this limit, reduced by `less` packets or bytes, whichever the limit counts.
     pub(super) fn most(limit: Limit, less: u8) -> Self {
         match limit {
             Limit::Bytes(n) => Self { packets: u32::MAX, bytes: n.saturating_sub(less.into()) },
@@ -32,8 +32,8 @@ impl Load {
         }
     }
 
-    /// The limit that this capacity expresses. A packet in service may have been subtracted from a capacity without
-    /// bound.
+    /// The limit that this capacity expresses. A number a little below the maximum means no limit, too: the packet in
+    /// service may have been subtracted from it.
     pub(super) fn as_limit(self) -> Limit {
         if self.packets < u32::MAX - 1 {
             Limit::Packets(self.packets)

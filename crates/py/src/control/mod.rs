@@ -1,8 +1,9 @@
 //! Congestion controls written in Python.
 //!
-//! [`base::Control`] is the base class: it has the window, the facts and the requests, and behaves like NewReno
-//! with SACK unless a method is overridden. [`bridge::Bridge`] is the simulator's view: it calls Python only for
-//! the methods that the class overrides. [`factory::Factory`] creates one instance per connection.
+//! [`base::Control`] is the base class: it holds the window, what is known of the path, and requests to the sender, and
+//! behaves like NewReno with SACK unless a method is overridden. [`bridge::Bridge`] is the simulator's view: it calls
+//! only the methods that the class overrides, and reads the attribute `policy`. [`factory::Factory`] creates one
+//! instance per connection.
 
 pub(crate) mod base;
 mod bridge;
@@ -25,10 +26,11 @@ use std::panic::resume_unwind;
 struct Raised {
     error: PyErr,
     flow: String,
+    /// Class and method, as in `MyControl.on_ack`.
     method: String,
 }
 
-/// Ends the run: unwinds to the simulator's caller, which drops the simulation.
+/// Ends the run: unwinds to [`skyhaul_sim::caught`], which makes a [`Failure`] of it.
 fn fail(py: Python<'_>, error: PyErr, flow: &str, class: &str, method: &str) -> ! {
     let value = error.value(py);
     let kind = value.get_type().name().map_or_else(|_| "an exception".to_owned(), |n| n.to_string());
@@ -42,14 +44,15 @@ fn fail(py: Python<'_>, error: PyErr, flow: &str, class: &str, method: &str) -> 
 }
 
 fn traceback(py: Python<'_>, error: &PyErr) -> PyResult<String> {
-    // Only `into_value` attaches the traceback to the value.
+    // `PyErr::value` may lack the traceback; `into_value` attaches it.
     let value = error.clone_ref(py).into_value(py);
     let lines = py.import("traceback")?.call_method1("format_exception", (value,))?;
     Ok(lines.extract::<Vec<String>>()?.concat().trim_end().to_owned())
 }
 
-/// The exception of a failed run: `ControlError` with the original as its cause. Exceptions that are not errors
-/// (Ctrl-C, exit) are passed on unchanged.
+/// The exception of a failed run: `ControlError`, whose cause is what the control raised. It has neither cause nor
+/// attributes if the failure is not from Python, such as a broken invariant. Exceptions that are not errors (Ctrl-C,
+/// exit) are passed on unchanged.
 pub(crate) fn exception(py: Python<'_>, failure: Failure) -> PyErr {
     let (words, at) = (failure.to_string(), failure.at.as_secs_f64());
     let raised = match failure.source.map(|s| s.downcast::<Raised>()) {
