@@ -1,4 +1,4 @@
-"""Tables that pandas, polars and pyarrow read without a copy."""
+"""Tables in Arrow memory, which pandas, polars and pyarrow read."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any

@@ -6,8 +6,10 @@
 
 Times are in seconds, rates in packets per second or bit/s as stated, sizes in bytes or bits as stated. `p`
 is the loss probability of a packet, `b` the number of data packets per acknowledgement, `t0` the first
-retransmission timeout, `wm` the largest window in packets. An argument outside the domain raises
-`ValueError`; no function returns NaN. The functions take numbers; for arrays use `numpy.vectorize`:
+retransmission timeout, `wm` the largest window in packets, `alpha` the increase of the window in packets
+per RTT, `beta` the fraction of it that remains after a loss, `c` the constant of `mathis`. An argument
+outside the domain raises `ValueError`; no function returns NaN. The functions take numbers; for arrays use
+`numpy.vectorize`:
 
     np.vectorize(analysis.pftk)(np.logspace(-4, -1), rtt=0.55, t0=1.0)
 
@@ -124,7 +126,7 @@ def asymmetry(forward: float, reverse: float, packet: float = 1000, ack: float =
 
 
 def aimd(p: float, rtt: float, alpha: float, beta: float, b: float = 1) -> float:
-    """Packets/s of AIMD under periodic losses, which multiply the window by beta; Reno is (1, 0.5) ([YL])."""
+    """Packets/s of AIMD under periodic losses; for Reno, (alpha, beta) is (1, 0.5) ([YL])."""
     return _form("aimd", p, rtt, b, alpha, beta)
 
 
@@ -139,7 +141,7 @@ def friendly_alpha(beta: float) -> float:
 
 
 def friendly_alpha_without_timeouts(beta: float) -> float:
-    """TCP-friendly increase if losses never end in timeouts: 3(1 - beta)/(1 + beta)."""
+    """TCP-friendly increase in packets per RTT without timeouts: 3(1 - beta)/(1 + beta) (Floyd 2000)."""
     return _form("friendly_alpha_without_timeouts", beta)
 
 
@@ -174,7 +176,7 @@ def sawtooth_period(flows: float, rtt: float, bdp: float, buffer: float, beta: f
 
 
 def lossy_utilization(flows: float, x: float, p: float, capacity: float) -> float:
-    """Utilization of a link (`capacity` packets/s) by flows that send `x` packets/s and lose `p` of them."""
+    """Utilization of a link of `capacity` packets/s by flows that send `x` packets/s each, with loss `p`."""
     return _form("lossy_utilization", flows, x, p, capacity)
 
 
@@ -185,9 +187,12 @@ def critical_loss(bdp: float, c: float = MATHIS_PERIODIC) -> float:
 
 def rtt_bias(short: float, long: float) -> tuple[float, float]:
     """Bounds of the rate ratio that favours the shorter RTT at a shared drop-tail queue ([LM])."""
-    ratio = goodput_ratio(long, short)
-    if not ratio >= 1:
+    for name, rtt in (("short", short), ("long", long)):
+        if not 0 < rtt <= 1e100:
+            raise ValueError(f"{name} is {rtt}: write a number above 0, at most 1e100")
+    if long < short:
         raise ValueError(f"long is {long}: write an RTT not shorter than the other one")
+    ratio = long / short
     return ratio, ratio * ratio
 
 
@@ -202,7 +207,10 @@ def two_or_more(w: int, p: float) -> float:
 
 
 def no_fast_retransmit(w: int, q: float) -> float:
-    """Probability that fewer than three duplicate acknowledgements of a window return, each lost with `q`."""
+    """Probability that a loss in a window of `w` packets yields fewer than three duplicate acknowledgements.
+
+    Each of them is lost with probability `q`.
+    """
     return _form("no_fast_retransmit", w, q)
 
 
@@ -247,15 +255,15 @@ class Period:
     """A transmission period ([PapTsa] Eqs. 5 and 9)."""
 
     rtt: float
-    """RTT or RTT', s."""
+    """RTT, or RTT' = RTT + d if acknowledgements are delayed, s."""
     data: float
-    """T: the window on the forward link, s."""
+    """T: time to send the window over the forward link, s."""
     acks: float
-    """T' or T'': its acknowledgements on the return link, s."""
+    """T', or T'' with fewer acknowledgements than packets: time to send them over the return link, s."""
     length: float
-    """The longest of them, s."""
+    """The longest of the three, s."""
     governs: Literal["acks", "data", "rtt"]
-    """Which of them is the longest."""
+    """Which of the three is the longest."""
 
 
 @dataclass(frozen=True)
@@ -277,7 +285,10 @@ class AsymmetricPath:
     """Size of an acknowledgement, bytes."""
 
     def period(self, w: float, acks: float | None = None, d: float = 0.0) -> Period:
-        """The period of `w` packets, with `acks` acknowledgements delayed by `d` s (Eqs. 1-9)."""
+        """The period of `w` packets with `acks` acknowledgements that are delayed by `d` s (Eqs. 1-9).
+
+        By default there is one acknowledgement per packet.
+        """
         path = (self.forward, self.reverse, self.packet, self.ack, self.propagation)
         return Period(*_core.transmission_period(*path, w, acks, d))
 
@@ -286,7 +297,7 @@ class AsymmetricPath:
         return 8 * self.packet * w / self.period(w, acks, d).length
 
     def data_time_after_loss(self, w: float, beta: float) -> float:
-        """T(k+1), s: the window of `w` packets after a loss that leaves the fraction `beta` (Eq. 6)."""
+        """T(k+1), s: T of the window that a loss leaves, `beta` times `w` packets (Eq. 6)."""
         if not 0 < beta < 1:
             raise ValueError(f"beta is {beta}: write a number between 0 and 1, both excluded")
         return beta * self.period(w).data

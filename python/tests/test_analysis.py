@@ -48,6 +48,8 @@ def test_utilization():
     assert analysis.rtt_bias(0.26, 0.78) == (near(3), near(9))
     with pytest.raises(ValueError, match=r"long is 0\.1"):
         analysis.rtt_bias(0.2, 0.1)
+    with pytest.raises(ValueError, match="short is 0"):
+        analysis.rtt_bias(0, 0.1)
 
 
 def test_losses_and_fairness():
@@ -58,7 +60,7 @@ def test_losses_and_fairness():
     assert analysis.steady_run(1e-3, 65) == near(769.2)
     assert analysis.jain([1, 1, 1, 1, 0.5]) == near(0.95294)
     assert analysis.normalized_throughput(300e3, 10e6, 25) == near(0.75)
-    for bad in ([], [1, math.nan], [-1]):
+    for bad in ([], [1, math.nan], [-1], [1e200]):
         with pytest.raises(ValueError, match="values"):
             analysis.jain(bad)
 

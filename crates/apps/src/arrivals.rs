@@ -19,7 +19,7 @@ pub struct Config {
     #[serde(deserialize_with = "short::deserialize")]
     #[schemars(with = "short::OrText<Sizes>")]
     pub size: Sizes,
-    /// Largest number of connections that a source opens at a time, as many as an address has ports by default: 65535. Transfers
+    /// Largest number of connections that a source has open at a time, by default 65535: one per port of its address. Transfers
     /// that arrive while all are open wait, in their order; the time of a transfer begins with its arrival.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<NonZeroU32>,
@@ -43,12 +43,12 @@ impl Refusal for Invalid {
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     next: Instant,
-    /// Mean time between two transfers, in seconds.
+    /// Mean time from one arrival to the next, in seconds.
     gap: f64,
     gaps: Rng,
     sizes: (Sizes, Rng),
     count: u64,
-    /// How many more connections it may open now.
+    /// How many more connections may be opened now.
     free: u32,
 }
 
@@ -107,7 +107,7 @@ impl Arrivals {
 impl Workload for Arrivals {
     #[inline]
     fn next(&self) -> Instant {
-        // A transfer is drawn only once there is a connection for it.
+        // A transfer that has arrived waits until a connection is free.
         if self.free == 0 { Instant::MAX } else { self.next }
     }
     fn poll(&mut self, now: Instant) -> Option<Demand> {
@@ -153,7 +153,7 @@ mod tests {
             let number = arrivals.transfers();
             assert_eq!(arrivals.poll(arrivals.next()), Some(Demand::Open { transfer: number, bytes: 7 }));
         }
-        // 5000 expected, deviation 71.
+        // 5000 are expected, with a standard deviation of √5000 = 71.
         assert!((4700..5300).contains(&arrivals.transfers()), "{}", arrivals.transfers());
         assert_eq!((arrivals.stop(), arrivals.poll(end)), (Stop::Over, None));
     }
@@ -176,7 +176,7 @@ mod tests {
         assert!(two.poll(now).is_some());
         assert!(two.poll(now).is_some());
         assert_eq!((two.poll(now), two.next(), two.transfers()), (None, Instant::MAX, 2));
-        // They begin late, but their arrival times are the same.
+        // The others begin late, but have arrived at the same times as without a limit.
         for (n, at) in (2..).zip(&arrived[2..]) {
             assert_eq!(two.acknowledged(now), Outcome::Next);
             assert_eq!(two.next(), *at);

@@ -434,7 +434,7 @@ fn whoever_asks_for_what_cannot_be_gets_one_line() {
         &send(&["--tun", "sixteen-letters-"]),
         "\"sixteen-letters-\" is not an interface name: write 1 to 15 letters, digits, dots or dashes",
     );
-    bad(&send(&["--tun", "lo"]), "interface \"lo\" exists already and is in use: choose another name");
+    bad(&send(&["--tun", "lo"]), "interface \"lo\" exists already: choose another name");
     bad(
         &send(&["--kernel-address", "127.0.0.5/8", "--address", "127.0.0.6"]),
         "--kernel-address: the network of 127.0.0.5/8 is in use already, lo has 127.0.0.1: choose another one, and \
@@ -521,7 +521,7 @@ fn whoever_asks_for_what_cannot_be_gets_one_line() {
         fs::remove_file(&public).expect("there");
         bad(
             &out,
-            "create a TUN interface needs CAP_NET_ADMIN: run it as root, or in your own user namespace (unshare -Urn)",
+            "cannot create a TUN interface without CAP_NET_ADMIN: run it as root, or in your own user namespace (unshare -Urn)",
         );
     }
 }

@@ -1,19 +1,22 @@
-//! Errors of the operating system, with advice.
+//! Errors of devices, namespaces and emulations, with advice.
 
 use nix::errno::Errno;
 use std::io;
 use thiserror::Error;
 
-/// An error of the operating system. Each message is one line and says what to do.
+/// An error of the operating system, or of what runs on it in real time. Each message is one line, and says what to do
+/// if something can be done.
 #[derive(Debug, Error)]
 pub enum NetError {
-    /// The process lacks the capability.
-    #[error("{what} needs CAP_NET_ADMIN: run it as root, or in your own user namespace (unshare -Urn)")]
+    /// The process lacks CAP_NET_ADMIN.
+    #[error(
+        "cannot {what} without CAP_NET_ADMIN: run it as root, or in your own user namespace (unshare -Urn)"
+    )]
     Privileges {
         /// The operation that failed.
         what: String,
     },
-    /// Refused although the process has all capabilities in its own user namespace.
+    /// Refused in a user namespace other than the initial one, in which the process may well have all capabilities.
     #[error(
         "the kernel refuses to {what} in this user namespace: run it as root (and check the permissions of /dev/net/tun)"
     )]
@@ -33,7 +36,7 @@ pub enum NetError {
         why: String,
     },
     /// The name of a device is taken.
-    #[error("interface {0:?} exists already and is in use: choose another name")]
+    #[error("interface {0:?} exists already: choose another name")]
     NameInUse(String),
     /// The name is not valid for a device.
     #[error("{0:?} is not an interface name: write 1 to 15 letters, digits, dots or dashes")]
@@ -52,11 +55,11 @@ pub enum NetError {
         /// The address.
         what: String,
     },
-    /// A program in an enclosure did not start. A status from 125 to 127 names the reason, which a line on standard error
-    /// says, too.
+    /// A program in an enclosure did not start. With a status from 125 to 127, the first process of the enclosure has
+    /// printed the reason on standard error.
     #[error("{} could not be started again: it ended with status {status}", std::path::Path::new(again).display())]
     NotStarted {
-        /// The program that was to start it.
+        /// Our own program, whose second instance was to start that one.
         again: std::ffi::OsString,
         /// The exit status that a shell would return.
         status: u8,
@@ -96,8 +99,13 @@ impl NetError {
         }
     }
 
-    /// The same for an operation with addresses of IPv6 (`v6`) or IPv4, in the calling thread's namespace. Without IPv6 the kernel
-    /// answers as it does to one who lacks privileges.
+    /// An error of the operation `what` on a file. If the kernel refuses it, the reason is the file's permissions.
+    pub(crate) fn of_file(what: impl Into<String>, source: io::Error) -> Self {
+        Self::Os { what: what.into(), source }
+    }
+
+    /// An error of the operation `what` with addresses of IPv6 (`v6`) or IPv4, in the calling thread's namespace. Without
+    /// IPv6 the kernel gives the same answer as without privileges.
     pub(crate) fn of_family(v6: bool, what: impl Into<String>, source: impl Into<io::Error>) -> Self {
         match crate::device::ipv6::why_off().filter(|_| v6) {
             Some(why) => Self::NoIpv6 { what: what.into(), why },

@@ -243,7 +243,7 @@ fn names_that_are_taken_and_namespaces_that_are_not_there_are_refused() {
         TunConfig { name: Some("sky7".into()), addresses: addresses(true), mtu: 1500, offload: false };
     let first = End::open(&ns, &config).unwrap();
     let e = End::open(&ns, &config).unwrap_err().to_string();
-    assert_eq!(e, "interface \"sky7\" exists already and is in use: choose another name");
+    assert_eq!(e, "interface \"sky7\" exists already: choose another name");
     drop(first);
     // It vanished with its last user.
     End::open(&ns, &config).unwrap();

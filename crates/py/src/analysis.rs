@@ -79,11 +79,12 @@ pub(crate) fn predict_rate(
 /// Jain's fairness index.
 #[pyfunction]
 pub(crate) fn jain(values: Vec<f64>) -> PyResult<f64> {
-    match values.iter().find(|x| !(x.is_finite() && **x >= 0.0)) {
+    // Up to this bound no square overflows.
+    match values.iter().find(|x| !(0.0..=1e100).contains(*x)) {
         _ if values.is_empty() => {
             Err(PyValueError::new_err("values is empty: fairness needs at least one flow"))
         }
-        Some(x) => Err(PyValueError::new_err(format!("values has {x}: rates are numbers from 0"))),
+        Some(x) => Err(PyValueError::new_err(format!("values has {x}: write numbers from 0 to 1e100"))),
         None => Ok(fairness::jain(&values)),
     }
 }

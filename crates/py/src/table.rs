@@ -1,4 +1,5 @@
-//! Tables for Python through the Arrow C stream interface: pyarrow, pandas and polars read them without a copy.
+//! Tables for Python through the Arrow C stream interface, which pyarrow, pandas and polars read. The stream shares the
+//! memory of the table; a reader that keeps a column in another form copies it.
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, RecordBatchIterator, StringArray, UInt64Array};
@@ -65,7 +66,7 @@ impl Table {
         self.batch.schema().fields().iter().map(|f| f.name().clone()).collect()
     }
 
-    /// The values of a column as a list.
+    /// The values of a column as a list, with `None` where there is no value.
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let Some(array) = self.batch.column_by_name(name) else {
             return Err(pyo3::exceptions::PyKeyError::new_err(name.to_owned()));

@@ -90,7 +90,7 @@ fn what_is_missing_is_said_in_one_line() {
     );
     if Command::new("setpriv").arg("--version").output().is_ok() {
         let none = ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all", "--no-new-privs"];
-        fails("no privileges", attempt(&bed, NEAR, &none, None, good), "needs CAP_NET_ADMIN: run it as root");
+        fails("no privileges", attempt(&bed, NEAR, &none, None, good), "without CAP_NET_ADMIN: run it");
     }
     let off = bed.spaces[NEAR].sysctl("net/ipv4/ip_forward", "0");
     off.expect("sets");

@@ -25,7 +25,7 @@ pub enum BoundsSource {
     BuiltIn,
     /// A file.
     File(PathBuf),
-    /// A text, as of a file.
+    /// The text of such a file.
     Text(String),
 }
 
@@ -69,7 +69,7 @@ impl Range {
     }
 }
 
-/// Three significant digits.
+/// `x` with three significant digits.
 fn rounded(x: f64) -> f64 {
     format!("{x:.2e}").parse().unwrap_or(x)
 }
@@ -79,7 +79,9 @@ fn rounded(x: f64) -> f64 {
 pub(super) struct Space {
     /// How long each run lasts.
     pub(super) duration: Duration,
+    /// In the order of [`RANGES`].
     ranges: [Range; RANGES.len()],
+    /// The controls that neighbours may have.
     neighbours: Vec<String>,
     /// The keys that vary, in the order of the coordinates.
     pub(super) varied: Vec<&'static str>,
@@ -121,7 +123,7 @@ impl Space {
         })
     }
 
-    /// As [`Self::read`], of a text.
+    /// As [`Self::read`], for bounds in `text`; `file` is their name in messages.
     pub(super) fn parse(file: &str, text: &str, goal: Goal) -> Result<Self, AttackError> {
         let refuse =
             |key: &str, message: String| AttackError::Bounds { file: file.into(), key: key.into(), message };
@@ -154,12 +156,12 @@ impl Space {
             }
             *slot = Range { low, high, scale };
         }
-        let longest = duration.0.as_secs_f64();
+        let run = duration.0.as_secs_f64();
         // A candidate alone starts at the beginning, whatever the bounds say.
-        if goal.has_neighbours() && ranges[START].high * 1e-9 >= longest {
+        if goal.has_neighbours() && ranges[START].high * 1e-9 >= run {
             return Err(refuse(
                 "start",
-                format!("the candidate may start after the run, which lasts {duration}"),
+                format!("the run of {duration} may be over before the candidate starts: write earlier times"),
             ));
         }
         let neighbours: Vec<String> = all[NEIGHBOURS]
@@ -236,13 +238,13 @@ impl Space {
         all.into_iter().filter(|other| other != point).collect()
     }
 
-    /// What identifies the bounds.
+    /// A text that differs if the bounds differ: a search continues only a journal with the same text.
     pub(super) fn identity(&self) -> String {
         format!("{:?} {:?} {:?}", self.duration, self.ranges.map(|r| (r.low, r.high)), self.neighbours)
     }
 }
 
-/// One value of a kind, or why not.
+/// A value read as a `T`, or the reason why it is none.
 fn one<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
     T::deserialize(value.clone()).map_err(|e| e.message().lines().next().unwrap_or_default().to_owned())
 }
@@ -264,6 +266,7 @@ fn ends(key: &str, value: &Value) -> Result<(f64, f64), String> {
             _ => Err("write a buffer in bandwidth-delay products, such as \"0.5 BDP\"".to_owned()),
         },
         "loss" => match one::<Probability>(v)?.0 {
+            // Bursts of one packet allow no higher loss: at least one packet arrives between two of them.
             p if p <= 0.5 => Ok(p),
             _ => Err("write a share of packets from 0 to 0.5".to_owned()),
         },
@@ -272,6 +275,7 @@ fn ends(key: &str, value: &Value) -> Result<(f64, f64), String> {
             _ => Err("write a mean number of packets, 1 or more".to_owned()),
         },
         _ => match one::<Count>(v)?.0 {
+            // At most 1000: *our choice*.
             n @ 1..=1000 => Ok(n as f64),
             _ => Err("write a number of neighbours from 1 to 1000".to_owned()),
         },

@@ -13,7 +13,7 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 /// Length of the queue towards us, packets. The kernel's default of 500 drops packets before we read them (`ip -s link`
 /// counts them), and the kernel's TCP does not limit what it has passed to a TUN device.
 pub const QUEUE: u32 = 10_000;
-/// Maximum length of an interface name.
+/// Maximum length of an interface name, bytes (IFNAMSIZ without the final zero).
 const LONGEST_NAME: usize = 15;
 
 /// Configuration of a device.
@@ -29,12 +29,13 @@ pub struct TunConfig {
     pub offload: bool,
 }
 
-/// A TUN device. It vanishes when it is dropped, and with the process.
+/// A TUN device, or one of its queues. The device vanishes when the last of them is dropped, and with the process.
 pub struct Tun {
     device: SyncDevice,
     name: String,
     longest: usize,
     offload: bool,
+    /// A warning, if the queue has the kernel's default length.
     short_queue: Option<String>,
 }
 
@@ -48,7 +49,8 @@ fn valid(name: &str) -> bool {
     (1..=LONGEST_NAME).contains(&name.len())
         && name != "."
         && name != ".."
-        && name.bytes().all(|b| b.is_ascii_graphic() && b != b'/' && b != b':')
+        // The kernel replaces %d by a number.
+        && name.bytes().all(|b| b.is_ascii_graphic() && !b"/:%".contains(&b))
 }
 
 impl Tun {
@@ -89,7 +91,7 @@ impl Tun {
             if !valid(name) {
                 return Err(NetError::BadName(name.clone()));
             }
-            // Not in /sys/class/net, which shows the namespace of whoever mounted it.
+            // Not looked up in /sys/class/net, which shows the namespace of whoever mounted it.
             if interface_exists(name) {
                 return Err(NetError::NameInUse(name.clone()));
             }
@@ -111,8 +113,8 @@ impl Tun {
         device.set_nonblocking(true).map_err(fail)?;
         let name = device.name().map_err(fail)?;
         let index = device.if_index().map_err(fail)?;
-        // Not set by the builder: the kernel refuses its ioctl in a user namespace, but allows rtnetlink. A short
-        // queue is no reason to fail, since its drops are counted.
+        // The length is not left to the builder, which uses an ioctl: in a user namespace the kernel refuses it, but
+        // allows rtnetlink. A short queue is no reason to fail, since its drops are counted.
         let short_queue = netlink::set_queue(index, QUEUE).err().map(|e| {
             format!("{name} keeps its short queue, so the kernel may drop packets before they are read: {e}")
         });
@@ -127,7 +129,7 @@ impl Tun {
             })?;
         }
         settle_v6(config, &name);
-        // A super-packet may have the maximum length of IP; all others fit the MTU.
+        // The kernel's super-packets have at most 65536 bytes (GSO_LEGACY_MAX_SIZE); all others fit the MTU.
         let longest = if config.offload { 1 << 16 } else { usize::from(config.mtu) };
         Ok(Self { device, name, longest, offload: config.offload, short_queue })
     }
@@ -144,7 +146,7 @@ impl Tun {
     pub fn index(&self) -> Result<u32, NetError> {
         self.device.if_index().map_err(|_| NetError::DeviceGone(self.name.clone()))
     }
-    /// Longest packet that can be read, bytes.
+    /// Longest packet that can be read, bytes, without a virtio-net header.
     #[must_use]
     pub fn longest(&self) -> usize {
         self.longest
@@ -197,7 +199,7 @@ impl Tun {
                 Ok(_) => return Ok(true),
                 Err(e) => match e.raw_os_error().map(Errno::from_raw) {
                     Some(Errno::EINTR) => {}
-                    // The interface is down; it may come up again.
+                    // The interface is down (EIO), or memory is short; both may pass.
                     Some(Errno::EIO | Errno::EAGAIN | Errno::ENOBUFS | Errno::ENOMEM) => return Ok(false),
                     // Not an IP packet of a family that the device accepts.
                     Some(Errno::EINVAL) => return Ok(false),
@@ -218,8 +220,9 @@ impl AsFd for Tun {
 }
 
 /// Waits until the IPv6 addresses can be bound, at most two seconds: the kernel delays the check of new addresses for
-/// duplicates, even where it checks nothing. If this takes longer, a later bind reports the error.
+/// duplicates, even where it checks nothing. If the check takes longer, a later bind reports the error.
 fn settle_v6(config: &TunConfig, name: &str) {
+    /// IFA_F_TENTATIVE: the address is not yet checked.
     const TENTATIVE: u32 = 0x40;
     if !config.addresses.iter().any(|(a, _)| a.is_ipv6()) {
         return;
@@ -249,11 +252,12 @@ fn interface_exists(name: &str) -> bool {
 pub fn dropped(name: &str) -> Option<u64> {
     let text = fs::read_to_string("/proc/thread-self/net/dev").ok()?;
     let line = text.lines().find_map(|l| l.trim_start().strip_prefix(name)?.strip_prefix(':'))?;
+    // After eight fields on packets from us: bytes, packets, errors and drops of packets towards us.
     line.split_whitespace().nth(11)?.parse().ok()
 }
 
-/// The interface in the calling thread's namespace whose network overlaps this one, with its address: packets to
-/// the overlap would go there. The kernel itself silently gives the same network to two interfaces.
+/// An interface in the calling thread's namespace whose network overlaps that of `address` and `prefix`, with its own
+/// address: packets to the overlap would go there. The kernel itself silently gives the same network to two interfaces.
 ///
 /// # Errors
 /// If the kernel does not report its addresses.
@@ -318,7 +322,7 @@ mod tests {
     #[test]
     fn names_of_interfaces() {
         assert!(valid("sky0") && valid("a.b-c_d"));
-        for bad in ["", "a/b", "sixteen-letters-", "..", "a b", "a:1", "ü"] {
+        for bad in ["", "a/b", "sixteen-letters-", "..", "a b", "a:1", "a%d", "ü"] {
             assert!(!valid(bad), "{bad:?}");
         }
         let bad = TunConfig { name: Some("a/b".into()), addresses: vec![], mtu: 1500, offload: false };

@@ -26,7 +26,7 @@ pub(super) struct DirectionCapture {
 impl DirectionCapture {
     pub(super) fn new(path: &Path, start: Instant) -> Result<Self, NetError> {
         let name = path.display().to_string();
-        let fail = |e: io::Error| NetError::os(format!("write {name}"), e);
+        let fail = |e: io::Error| NetError::of_file(format!("write {name}"), e);
         let to = BufWriter::new(File::create(path).map_err(fail)?);
         let mut capture = Capture::new(to, 1 << 16).map_err(fail)?;
         let entry = capture.interface("entry", "before the first link").map_err(fail)?;
@@ -70,7 +70,7 @@ impl DirectionCapture {
             Some(e) => Err(e),
             None => self.capture.finish().map(drop),
         };
-        done.map_err(|e| NetError::os(format!("write {}", self.path), e))
+        done.map_err(|e| NetError::of_file(format!("write {}", self.path), e))
     }
 }
 

@@ -146,7 +146,8 @@ impl Emulation {
         let waits = [Wait::on(&[&*ends[0].device])?, Wait::on(&[&*ends[1].device])?];
         let wakers = [waits[0].waker(), waits[1].waker()];
         if let Some(dir) = &options.capture {
-            std::fs::create_dir_all(dir).map_err(|e| NetError::os(format!("make {}", dir.display()), e))?;
+            std::fs::create_dir_all(dir)
+                .map_err(|e| NetError::of_file(format!("make {}", dir.display()), e))?;
         }
         let mut lanes = Vec::new();
         for (index, wait) in waits.into_iter().enumerate() {

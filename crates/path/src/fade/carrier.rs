@@ -25,8 +25,8 @@ pub struct Config {
     #[cfg_attr(feature = "serde", serde(with = "skyhaul_base::amount::plain::decibels"))]
     #[cfg_attr(feature = "schema", schemars(with = "Decibels"))]
     pub es_n0: f64,
-    /// Symbol rate; by default the one that gives the link's `rate` under a clear sky. Without it, a link with a
-    /// fixed ModCod keeps its `rate`.
+    /// Symbol rate. By default an adaptive carrier has the one that gives the link's `rate` under a clear sky, and a
+    /// link with a fixed ModCod keeps its `rate`.
     #[cfg_attr(
         feature = "serde",
         serde(default, with = "optional::symbol_rate", skip_serializing_if = "Option::is_none")
@@ -122,7 +122,7 @@ fn medium_temperature() -> f64 {
 }
 
 impl Default for Config {
-    /// 10 dB in clear sky, and defaults for everything else.
+    /// An Es/N0 of 10 dB under a clear sky, and defaults for everything else.
     fn default() -> Self {
         Self {
             es_n0: 10.0,
@@ -139,7 +139,7 @@ impl Default for Config {
     }
 }
 
-/// The maximum reaction time of an adaptive choice.
+/// The maximum reaction time of an adaptive choice (*our choice*).
 const SLOWEST: Duration = Duration::from_secs(60);
 
 impl Config {
@@ -161,8 +161,9 @@ impl Config {
             let message = "write from 1 Bd to 1000 GBd".into();
             return Err(Invalid { key: "carrier.symbol-rate", message });
         }
-        if self.reaction.is_some_and(|r| r > SLOWEST) {
-            let message = format!("longer than {} s", SLOWEST.as_secs_f64());
+        if let Some(reaction) = self.reaction.filter(|r| *r > SLOWEST) {
+            let (given, most) = (reaction.as_secs_f64(), SLOWEST.as_secs_f64());
+            let message = format!("{given} s: write at most {most} s");
             return Err(Invalid { key: "carrier.reaction", message });
         }
         for (key, kelvin) in [
@@ -204,13 +205,13 @@ impl Config {
         10.0 * math::ln(1.0 + glow / self.system_temperature) / core::f64::consts::LN_10
     }
 
-    /// Es/N0 at an attenuation of `a` dB.
+    /// Es/N0 in dB at an attenuation of `a` dB.
     #[must_use]
     pub fn es_n0_at(&self, a: f64) -> f64 {
         self.es_n0 - a - self.noise_rise(a)
     }
 
-    /// The attenuation in dB at which Es/N0 falls to `es_n0`; 0 if it is below that even under a clear sky.
+    /// The attenuation in dB at which Es/N0 falls to `es_n0` dB; 0 if it is below that even under a clear sky.
     #[must_use]
     pub fn attenuation_at(&self, es_n0: f64) -> f64 {
         let (mut low, mut high) = (0.0, (self.es_n0 - es_n0).max(0.0));
@@ -222,7 +223,8 @@ impl Config {
         high
     }
 
-    /// The running carrier; an invalid configuration ([`Self::validate`]) counts as DVB-S2.
+    /// The running carrier. If the configuration is invalid ([`Self::validate`]), the ModCods of DVB-S2 replace a bad list, and
+    /// the adaptive choice an unknown ModCod.
     pub(super) fn build(&self) -> Carrier {
         let table = self.table().unwrap_or_else(|_| Table::dvb_s2());
         let fixed = if self.modcod == ADAPTIVE { None } else { table.position(&self.modcod) };
@@ -235,7 +237,7 @@ impl Config {
         self.modcod != ADAPTIVE
     }
 
-    /// The ModCod in clear sky.
+    /// The ModCod under a clear sky.
     #[must_use]
     pub fn clear_sky(&self) -> ModCod {
         let carrier = self.build();
@@ -354,7 +356,7 @@ mod tests {
             (chosen(0.0), chosen(0.08), chosen(0.1)),
             ("8PSK 3/4".into(), "8PSK 3/4".into(), "8PSK 2/3".into())
         );
-        // -2.35 dB are left without any margin: QPSK 1/4 to the end.
+        // -2 dB are left, less than the -1.35 dB that QPSK 1/4 needs with margin: it is used to the end.
         assert_eq!(chosen(11.0), "QPSK 1/4");
         assert_eq!(carrier.loss(11.0, 0), 1e-7);
         // 0.3 dB below the lowest threshold nothing arrives.
@@ -381,7 +383,7 @@ mod tests {
         let c = Config { es_n0: 4.0, noise_rise: false, ..Config::default() };
         let ladder: Vec<_> =
             c.ladder().into_iter().map(|(m, a)| (m.name.to_string(), (a * 100.0).round())).collect();
-        // 4 dB less threshold and margin: QPSK 3/5 0.77, 1/2 2.0, 2/5 3.3, 1/3 4.24; QPSK 1/4 up to its threshold 6.35.
+        // 4 dB less threshold and margin: QPSK 3/5 0.77, 1/2 2.0, 2/5 3.3, 1/3 4.24; QPSK 1/4 without margin 6.35.
         let expected = [
             ("QPSK 3/5", 77.0),
             ("QPSK 1/2", 200.0),
@@ -405,6 +407,9 @@ mod tests {
         assert_eq!(key(Config { symbol_rate: Some(0.0), ..good.clone() }), "carrier.symbol-rate");
         assert_eq!(key(Config { system_temperature: 0.0, ..good.clone() }), "carrier.system-temperature");
         assert_eq!(key(Config { modcods: Some(Vec::new()), ..good.clone() }), "carrier.modcods");
+        let slow = Config { reaction: Some(Duration::from_secs(61)), ..good.clone() };
+        let e = slow.validate().unwrap_err();
+        assert_eq!((e.key, e.message.as_str()), ("carrier.reaction", "61 s: write at most 60 s"));
         let e = Config { modcod: "QPSK 7/8".into(), ..good }.validate().unwrap_err();
         assert_eq!(e.key, "carrier.modcod");
         assert!(e.message.contains("\"QPSK 7/8\" is not a ModCod: write \"adaptive\" or one of QPSK 1/4"));

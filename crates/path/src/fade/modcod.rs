@@ -149,12 +149,12 @@ impl Table {
         self.0.iter().rposition(|m| m.es_n0 <= es_n0)
     }
 
-    /// The index of the one that needs the least signal.
+    /// The index of the one that needs the least signal; of several, the most efficient.
     #[must_use]
     pub fn most_robust(&self) -> usize {
         let mut best = 0;
         for (i, m) in self.0.iter().enumerate() {
-            if m.es_n0 < self.0[best].es_n0 {
+            if m.es_n0 <= self.0[best].es_n0 {
                 best = i;
             }
         }
@@ -255,5 +255,7 @@ mod tests {
         assert_eq!([-1.0, 0.0, 4.5, 9.0].map(|db| table.best(db)), [None, Some(0), Some(2), Some(2)]);
         let list = vec![own("a", 1.0, 1.0), own("b", 2.0, -5.0)];
         assert_eq!(Table::new(&list).unwrap().most_robust(), 1);
+        let equal = vec![own("a", 1.0, 0.0), own("b", 2.0, 0.0), own("c", 3.0, 4.0)];
+        assert_eq!(Table::new(&equal).unwrap().most_robust(), 1);
     }
 }

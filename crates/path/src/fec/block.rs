@@ -1,9 +1,10 @@
 //! Parity packets for blocks of packets. The code is maximum distance separable, like Reed-Solomon codes (RFC
 //! 5510): any k of n packets suffice.
 //!
-//! Parity packets are as long as the longest packet of the block, and are sent after the last one, before anything
-//! else. With an interleaving depth of I, packets are assigned to I blocks in turn, and the parity of all of them
-//! follows, also in turn: a loss burst is spread over the blocks, and a repair takes about I times as long.
+//! Parity packets are as long as the longest packet of their block, and are sent after its last packet, before any
+//! other packet. With an interleaving depth of I, packets are assigned to I blocks in turn, and the parity of all I
+//! blocks follows their last packet, also in turn: a loss burst is spread over the blocks, and a repair takes about I
+//! times as long.
 
 use super::model::{Code, Model, Shape};
 use crate::param::Refusal;
@@ -13,8 +14,8 @@ use skyhaul_base::Duration;
 #[cfg(feature = "schema")]
 use skyhaul_base::amount::{Count, Time};
 
-/// Maximum packets of a block, maximum depth, and maximum parity of all blocks filled in turn: the largest number of 16
-/// bits.
+/// Maximum of n, which is that of Reed-Solomon codes with symbols of 16 bits (RFC 5510), and also (*our choice*) of the
+/// depth, of the parity of all blocks filled in turn, and of repetitions.
 pub(super) const MOST: u64 = 65_535;
 
 /// Blocks of packets followed by parity packets.
@@ -74,12 +75,12 @@ pub enum Invalid {
     /// A block without packets.
     #[error("a block needs at least one packet: write k = 1 or more")]
     Empty,
-    /// Fewer packets are sent than the block has.
-    #[error("{n} packets sent is less than the {k} of the block: write n = {k} or more")]
+    /// Fewer packets are sent than the block has data packets.
+    #[error("{n} packets sent are fewer than the {k} data packets of the block: write n = {k} or more")]
     Short {
         /// Packets sent.
         n: u64,
-        /// Packets of the block.
+        /// Data packets of the block.
         k: u64,
     },
     /// More than 16 bits can count.
@@ -91,12 +92,12 @@ pub enum Invalid {
     /// More than 16 bits can count.
     #[error("a depth of {0} blocks is too large: write at most 65535")]
     Deep(u64),
-    /// More parity than 16 bits can count follows a packet that is alone.
+    /// More parity than 16 bits can count follows the blocks filled in turn.
     #[error(
         "{0} packets of parity follow the blocks filled in turn: write a smaller depth or n, for at most 65535"
     )]
     Parity(u64),
-    /// Blocks would be closed before they contain anything.
+    /// Blocks would be closed with their first packet.
     #[error("no block can be filled in zero time: write a time above 0, such as \"50 ms\"")]
     NoTime,
 }

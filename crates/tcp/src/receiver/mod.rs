@@ -1,7 +1,7 @@
 //! The receiving half: reassembly, SACK blocks, delayed acknowledgements, answers to probes, window.
 //!
 //! Data in order touches only a few words. Data beyond a gap has separate state ([`OutOfOrder`]), which exists only
-//! while there is a gap.
+//! while there is a gap or a duplicate to report.
 
 mod out_of_order;
 
@@ -23,7 +23,7 @@ use skyhaul_base::{Duration, Instant};
 pub struct Data<'a> {
     /// Offset of the first byte; the first byte of data has offset 1.
     pub seq: u64,
-    /// Payload, bytes.
+    /// Length of the payload, bytes.
     pub len: u32,
     /// A FIN follows the last byte.
     pub fin: bool,
@@ -107,7 +107,7 @@ pub struct Receiver<S: Store> {
     store: S,
 }
 
-/// Answers due to probes.
+/// Answers to probes, not yet sent.
 #[derive(Debug, Default)]
 struct Answers(VecDeque<ProbeAnswer>);
 
@@ -115,10 +115,10 @@ struct Answers(VecDeque<ProbeAnswer>);
 /// overtook it in a queue.
 const WINDOWS_BACK: u64 = 2;
 
-/// Number of ranges beyond gaps that is always allowed.
+/// Number of ranges beyond gaps that is always allowed (*our choice*).
 const FEW_RANGES: u64 = 64;
-/// Beyond [`FEW_RANGES`], one range is allowed per segment of this size, bytes, in the buffer: the default MSS
-/// (RFC 9293 §3.7.1).
+/// Beyond [`FEW_RANGES`], one range is allowed per segment of the MSS in the buffer, or of this size, bytes, if it is
+/// smaller: the default MSS (RFC 9293 §3.7.1).
 const DEFAULT_MSS: u32 = 536;
 
 /// No limit on windows: no segment can announce more.
@@ -173,8 +173,8 @@ impl<S: Store> Receiver<S> {
         }
         self.answer_probes = answer_probes;
     }
-    /// The hole that the next acknowledgement names, if this end sends SNACKs (SCPS-TP). Other peers ignore it. To
-    /// be called before [`Self::blocks`], which may drop the state.
+    /// The hole that the next acknowledgement names, if this end sends SNACKs (SCPS-TP) and SACK is in use. Peers that do not
+    /// know SNACK ignore it. To be called before [`Self::blocks`], which may drop the state.
     pub(crate) fn named_hole(&mut self) -> Option<(u64, u64)> {
         let nxt = self.nxt;
         let names = self.config.loss_detection == LossDetection::Snack && self.sack_blocks > 0;
@@ -188,8 +188,8 @@ impl<S: Store> Receiver<S> {
     /// Sets the largest window that segments can announce from now on, bytes: with the negotiated scale.
     pub(crate) fn announce_at_most(&mut self, bytes: u64) {
         self.announces = limit(bytes);
-        // Immediately: announcing a jump of the window later would need an acknowledgement that looks like a
-        // duplicate.
+        // The edge moves immediately: a jump of the window that is announced later would need an acknowledgement that
+        // looks like a duplicate.
         self.edge = self.edge.max(self.nxt + self.room());
     }
     /// The application reads and discards everything at once.
@@ -230,8 +230,8 @@ impl<S: Store> Receiver<S> {
     pub(crate) fn finished(&self) -> bool {
         self.nxt > self.fin_at
     }
-    /// The window to announce, bytes. Its right edge advances by at least one segment or half the buffer, and never
-    /// retreats (RFC 9293 §3.8.6.2.2).
+    /// The window to announce, bytes. Its right edge advances by at least one segment or half the buffer, whichever is
+    /// less, and never retreats (RFC 9293 §3.8.6.2.2).
     #[inline(always)]
     pub fn window(&mut self) -> u64 {
         let edge = self.nxt + self.room();
@@ -252,7 +252,8 @@ impl<S: Store> Receiver<S> {
         self.edge.saturating_sub(self.nxt)
     }
 
-    /// Whether a segment of `span` at `seq` is acceptable (RFC 9293 §3.10.7.4).
+    /// Whether a segment at `seq` that occupies `span` sequence numbers (payload, SYN and FIN) is acceptable (RFC 9293
+    /// §3.10.7.4).
     #[inline]
     #[must_use]
     pub fn acceptable(&self, seq: u64, span: u32) -> bool {
@@ -292,10 +293,11 @@ impl<S: Store> Receiver<S> {
     }
     /// Whether data that begins at `seq` may be a recent copy.
     pub(crate) fn is_recent(&self, seq: u64) -> bool {
+        // Data begins at offset 1.
         seq > 0 && seq + WINDOWS_BACK * self.buffer >= self.nxt
     }
-    /// Whether a probe at this position is acceptable. It copies data sent before, which may have arrived long ago,
-    /// but at most two receive windows back; and it must lie within the announced window.
+    /// Whether a probe of `len` bytes at `seq` is acceptable. A probe copies data sent before, which may have arrived long
+    /// ago, but at most two receive windows back; and it must lie within the announced window.
     ///
     /// # Errors
     /// The reason why it is not acceptable.
@@ -315,7 +317,7 @@ impl<S: Store> Receiver<S> {
     /// Handles payload or a FIN. The responses are polled for afterwards.
     ///
     /// # Errors
-    /// The reason why it was dropped.
+    /// The reason why the segment was dropped.
     #[inline]
     pub fn handle(&mut self, now: Instant, d: &Data<'_>) -> Result<(), Rejected> {
         let plain = !d.fin && d.mark == Mark::None && d.len > 0;
@@ -487,7 +489,7 @@ impl<S: Store> Receiver<S> {
         self.out_of_order.as_ref().is_some_and(|b| !b.is_empty())
     }
 
-    /// Whether `[from, to)` would create more ranges than segments of a sensible size can. A sender of tiny
+    /// Whether `[from, to)` would be one range more than is allowed ([`FEW_RANGES`], [`DEFAULT_MSS`]). A sender of tiny
     /// fragments with gaps must not make us store and search a record for each: the segment is dropped as if the
     /// path had lost it.
     fn is_one_too_many(&self, from: u64, to: u64) -> bool {
@@ -517,6 +519,7 @@ impl<S: Store> Receiver<S> {
                 self.out_of_order = None;
             }
         }
+        // A range beyond a gap may end with the FIN, which is not to be read.
         let has_fin = old <= self.fin_at && self.finished();
         self.unread += self.nxt - old - u64::from(has_fin);
         if self.sink {
@@ -579,7 +582,8 @@ impl<S: Store> Receiver<S> {
         self.unread -= n;
     }
 
-    /// Copies unread bytes to `out`, or only counts `n` of them if none are stored. Returns how many.
+    /// Reads at most `n` unread bytes into `out`, and discards those for which it has no room. Returns how many were read
+    /// or discarded.
     pub(crate) fn read(&mut self, out: &mut [u8], n: u64) -> u64 {
         let n = n.min(self.unread);
         let bytes = (out.len() as u64).min(n) as usize;
@@ -587,7 +591,8 @@ impl<S: Store> Receiver<S> {
         self.consume(n);
         n
     }
-    /// After a read: if the window has opened, an acknowledgement announces it, unless one is due anyway.
+    /// After a read: if the window has opened by two segments or half the buffer, whichever is less, an acknowledgement
+    /// announces it, unless one is due anyway.
     pub(crate) fn tell_window(&mut self) {
         let edge = self.nxt + self.room();
         let opened = edge >= self.edge + (2 * u64::from(self.config.mss)).min(self.buffer / 2).max(1);
@@ -595,7 +600,7 @@ impl<S: Store> Receiver<S> {
             self.acks_due = 1;
         }
     }
-    /// Sends one acknowledgement for this many segments from now on, as the peer asks. The delay of acknowledgements stays;
+    /// Sends one acknowledgement per this many segments from now on, as the peer asks. The delay of acknowledgements stays;
     /// if there was none, it is `delay`.
     #[cold]
     pub(crate) fn acknowledge_every(&mut self, segments: u32, delay: Duration) {

@@ -12,7 +12,8 @@ struct Definition {
 }
 
 impl Definition {
-    /// True if a packet of `size` fits beside those that `count`.
+    /// True if a packet of `size` bytes fits beside the queued packets for which `count` is true, and beside the packet
+    /// `in_service`, if that counts.
     fn fits(&self, size: u32, in_service: Option<u32>, count: impl Fn(&Pkt) -> bool) -> bool {
         let served = in_service.filter(|_| self.config.count_in_service);
         let others = self.list.iter().filter(|p| count(p)).map(|p| p.size);
@@ -45,6 +46,7 @@ impl Definition {
                 }
                 _ => return refused,
             };
+            // Only packets of low priority are pushed out, and none of them in vain.
             if !self.fits(p.size, in_service, |q| !q.low) {
                 return refused;
             }
@@ -54,7 +56,8 @@ impl Definition {
                     Victim::Oldest => all.position(|q| q.low),
                     Victim::Youngest => all.rposition(|q| q.low),
                 };
-                lost.push((self.list.remove(i.expect("it fits beside the others")), DropReason::PushedOut));
+                let i = i.expect("without packets of low priority the new one fits");
+                lost.push((self.list.remove(i), DropReason::PushedOut));
             }
         }
         self.list.push(p);
@@ -68,10 +71,10 @@ impl Definition {
     }
 }
 
-/// Runs the operations that `data` spells on a queue and on its definition.
+/// Runs the operations that `data` encodes on a queue and on its definition.
 ///
 /// # Panics
-/// If they differ.
+/// If the two differ.
 pub fn queue_ops(data: &[u8]) {
     let mut input = ByteReader(data);
     let victim = if input.one_in(2) { Victim::Oldest } else { Victim::Youngest };

@@ -74,7 +74,7 @@ fn links() {
         (
             "rate = \"10.4 Mbit/s\"",
             "rate = \"10.4 Mbit/s\"\nfec = { kind = \"block\", n = 17, k = 18 }",
-            "geo.toml:6: links.sat.fec.n: 17 packets sent is less than the 18 of the block: write n = 18 or more",
+            "geo.toml:6: links.sat.fec.n: 17 packets sent are fewer than the 18 data packets of the block: write n = 18 or more",
         ),
         (
             "rate = \"10.4 Mbit/s\"",
