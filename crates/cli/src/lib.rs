@@ -101,7 +101,9 @@ mod tests {
     fn every_command_for_linux_alone_is_refused_in_words_elsewhere() {
         let of_linux: Vec<String> = args::Cli::command()
             .get_subcommands()
-            .filter(|c| !c.is_hide_set() && c.get_about().is_some_and(|about| about.to_string().contains("Linux")))
+            .filter(|c| {
+                !c.is_hide_set() && c.get_about().is_some_and(|about| about.to_string().contains("Linux"))
+            })
             .map(|c| c.get_name().to_owned())
             .collect();
         assert_eq!(of_linux, ["doctor", "emulate", "wire", "gateway"]);
