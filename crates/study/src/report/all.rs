@@ -94,7 +94,7 @@ fn summary(b: &mut String, book: &Book) {
     b.push_str("</tbody></table></div>\n");
     let _ = writeln!(
         b,
-        "<p class=\"hint\">{RULE} Claims that differ are results, not errors: nothing was tuned to fit. \
+        "<p class=\"hint\">{RULE} Claims that differ are results, not errors: no model was tuned to fit. \
          Premises, arithmetic, what holds by construction, and repeated statements are judged, too, but not counted. \
          <a href=\"#claims\">All claims</a></p>"
     );
