@@ -292,7 +292,7 @@ fn wrong_input_is_refused_in_one_line() {
         ("percent", "loss = \"2 %\"", &["`loss`"]),
         ("burst", "burst = 0.5", &["`burst`", "1 or more"]),
         ("count", "count = 0", &["`count`"]),
-        ("late", "start = \"70 s\"", &["`start`", "after the run"]),
+        ("late", "start = \"70 s\"", &["`start`", "may be over", "earlier"]),
         ("short", "duration = \"0 s\"", &["`duration`"]),
         ("nobody", "neighbours = []", &["`neighbours`", "empty"]),
         ("number", "neighbours = 3", &["`neighbours`", "list of controls"]),

@@ -49,11 +49,11 @@ pub enum Series {
     Retransmissions,
     /// Retransmission timeout in seconds, per flow.
     Rto,
-    /// Smoothed RTT in seconds, per flow.
-    Srtt,
     /// Number of the satellite that the senders' station uses, from 0, per direction of a link over satellites; no value
     /// while there is no path.
     Satellite,
+    /// Smoothed RTT in seconds, per flow.
+    Srtt,
     /// Slow start threshold in segments, per flow.
     Ssthresh,
     /// Time that the viewer's playout has stalled so far in seconds, per video flow.

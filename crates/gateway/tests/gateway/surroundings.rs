@@ -242,7 +242,6 @@ fn a_full_table_of_connections() {
         cause_or_none(&near).contains("the kernel's table of connections is full (")
     });
     eprintln!("note: the cause of a full table is told after {took:?}");
-    assert!(took < 2 * AT_MOST, "{took:?}");
     assert!(!examined(&bed).is_ok() && state(&near) != "works");
     rules(&bed, NEAR, "delete table inet filter");
     passes(&bed, &near, "without the firewall", true);
