@@ -1,8 +1,7 @@
 //! A fade in progress on a link: rate changes and losses.
 
 use super::Sky;
-use super::adaptation::Adaptation;
-use super::carrier::Carrier;
+use super::channel::Channel;
 use crate::change::Change;
 use crate::course::Course;
 use alloc::boxed::Box;
@@ -18,18 +17,16 @@ const LOOKS: u32 = 600;
 /// changes. The initial rate and loss are changes at the start of the run.
 #[derive(Debug)]
 pub(super) struct Fading<S> {
-    sky: S,
-    adaptation: Option<Adaptation>,
+    channel: Channel<S>,
     loss: f64,
     /// Known future changes, the next one first.
     known: VecDeque<(Instant, Change)>,
 }
 
 impl<S: Sky> Fading<S> {
-    /// The fade of a carrier, or of a channel without one.
-    pub(super) fn start(sky: S, carrier: Option<Carrier>) -> Box<dyn Course> {
-        let adaptation = carrier.map(|carrier| Adaptation::start(carrier, sky.weather().attenuation));
-        let mut fading = Self { sky, adaptation, loss: 0.0, known: VecDeque::new() };
+    /// The changes by a channel, from the start of a run.
+    pub(super) fn start(channel: Channel<S>) -> Box<dyn Course> {
+        let mut fading = Self { channel, loss: 0.0, known: VecDeque::new() };
         fading.set_rate(Instant::ZERO);
         fading.lose(Instant::ZERO);
         fading.look_ahead();
@@ -40,22 +37,12 @@ impl<S: Sky> Fading<S> {
     fn look_ahead(&mut self) {
         let mut at = Instant::ZERO;
         for _ in 0..LOOKS {
-            let due = self.adaptation.as_ref().map_or(Instant::MAX, Adaptation::due);
-            at = self.sky.next().min(due);
+            at = self.channel.next();
             if !self.known.is_empty() || at == Instant::MAX {
                 return;
             }
-            match &mut self.adaptation {
-                Some(adaptation) if due == at => {
-                    adaptation.take_effect();
-                    self.set_rate(at);
-                }
-                adaptation => {
-                    self.sky.step();
-                    if let Some(adaptation) = adaptation {
-                        adaptation.choose(at, self.sky.weather().attenuation);
-                    }
-                }
+            if self.channel.step() {
+                self.set_rate(at);
             }
             self.lose(at);
         }
@@ -66,17 +53,14 @@ impl<S: Sky> Fading<S> {
 
     /// Another ModCod is in use.
     fn set_rate(&mut self, at: Instant) {
-        if let Some(rate) = self.adaptation.as_ref().and_then(Adaptation::rate) {
+        if let Some(rate) = self.channel.rate() {
             self.known.push_back((at, Change::Rate(rate.into())));
         }
     }
 
     /// The loss may have changed.
     fn lose(&mut self, at: Instant) {
-        let weather = self.sky.weather();
-        let faded = self.adaptation.as_ref().map_or(0.0, |a| a.loss(weather.attenuation));
-        // In this form it is exact if one of the two is zero.
-        let loss = faded + (1.0 - faded) * weather.loss;
+        let loss = self.channel.loss();
         if loss != self.loss {
             self.loss = loss;
             self.known.push_back((at, Change::Fade(loss)));

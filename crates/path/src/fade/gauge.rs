@@ -1,9 +1,7 @@
 //! Reads the state of a fade without touching its link.
 
 use super::Sky;
-use super::adaptation::Adaptation;
-use super::carrier::Carrier;
-use alloc::boxed::Box;
+use super::channel::Channel;
 use core::fmt::Debug;
 use skyhaul_base::Instant;
 
@@ -31,45 +29,13 @@ pub trait Gauge: Debug + Send {
     fn at(&mut self, now: Instant) -> Reading;
 }
 
-#[derive(Debug)]
-pub(super) struct FadeGauge<S> {
-    sky: S,
-    adaptation: Option<Adaptation>,
-}
-
-impl<S: Sky> FadeGauge<S> {
-    /// The fade of a carrier, or of a channel without one.
-    pub(super) fn start(sky: S, carrier: Option<Carrier>) -> Box<dyn Gauge> {
-        let adaptation = carrier.map(|carrier| Adaptation::start(carrier, sky.weather().attenuation));
-        Box::new(Self { sky, adaptation })
-    }
-}
-
-impl<S: Sky> Gauge for FadeGauge<S> {
+impl<S: Sky> Gauge for Channel<S> {
     fn at(&mut self, now: Instant) -> Reading {
-        loop {
-            let due = self.adaptation.as_ref().map_or(Instant::MAX, Adaptation::due);
-            let next = self.sky.next().min(due);
-            if next > now || next == Instant::MAX {
-                break;
-            }
-            // In the order of the link's own changes: a choice that is due takes effect before the next sample.
-            match &mut self.adaptation {
-                Some(adaptation) if due == next => adaptation.take_effect(),
-                adaptation => {
-                    self.sky.step();
-                    if let Some(adaptation) = adaptation {
-                        adaptation.choose(next, self.sky.weather().attenuation);
-                    }
-                }
-            }
+        while self.next() <= now && self.next() < Instant::MAX {
+            self.step();
         }
-        let attenuation = self.sky.weather().attenuation;
-        let carrier = self
-            .adaptation
-            .as_ref()
-            .map(|a| CarrierReading { es_n0: a.es_n0(attenuation), efficiency: a.efficiency() });
-        Reading { attenuation, carrier }
+        let carrier = self.signal().map(|(es_n0, efficiency)| CarrierReading { es_n0, efficiency });
+        Reading { attenuation: self.attenuation(), carrier }
     }
 }
 

@@ -9,8 +9,8 @@
 //! needs only that file and one line in the list below. A fade that follows a file is not a table in the scenario: it is a
 //! file of values.
 
-mod adaptation;
 pub mod carrier;
+mod channel;
 mod fading;
 mod gauge;
 pub mod modcod;
@@ -23,8 +23,8 @@ pub mod shadowing;
 use crate::course::Course;
 use alloc::boxed::Box;
 use alloc::string::String;
+use channel::Channel;
 use fading::Fading;
-use gauge::FadeGauge;
 use skyhaul_base::Rng;
 
 pub use crate::param::Invalid;
@@ -91,13 +91,13 @@ impl Config {
     #[must_use]
     pub fn course(&self, rng: Rng) -> Box<dyn Course> {
         let carrier = self.carrier().map(carrier::Config::build);
-        each!(self, Config(c) => Fading::start(c.run(rng), carrier))
+        each!(self, Config(c) => Fading::start(Channel::start(c.run(rng), carrier)))
     }
     /// The same fade for those who look at it: with an equal `rng` it shows what [`Self::course`] does to the link.
     #[must_use]
     pub fn gauge(&self, rng: Rng) -> Box<dyn Gauge> {
         let carrier = self.carrier().map(carrier::Config::build);
-        each!(self, Config(c) => FadeGauge::start(c.run(rng), carrier))
+        each!(self, Config(c) => Box::new(Channel::start(c.run(rng), carrier)))
     }
 }
 
