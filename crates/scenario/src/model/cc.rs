@@ -1,6 +1,6 @@
 //! The congestion control of a flow: the registry's configuration.
 
-use super::expand::holds_names;
+use super::names::holds_names;
 use super::short::ShortForm;
 use crate::error::{Problem, ValueError};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

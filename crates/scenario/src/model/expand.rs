@@ -1,5 +1,4 @@
-//! Short forms and defaults as tables, the keys of a table that define the meaning of the others, and the tables whose
-//! keys are names.
+//! Short forms and defaults as tables, and the keys of a table that define the meaning of the others.
 
 use super::cc::DEFAULT_CC;
 use super::endpoint::DEFAULT_ENDPOINT;
@@ -29,22 +28,6 @@ pub(crate) fn expand(key: &str, value: &str) -> Option<Table> {
     Some(pairs.iter().map(|&(k, v)| (k.into(), Value::String(v.into()))).collect())
 }
 
-/// Whether the keys of the table at this path are names that the user chose: no rule for a key of the format applies to
-/// them, even if a link is called `delay`.
-pub(crate) fn holds_names(path: &str) -> bool {
-    let keys: Vec<&str> = path.split('.').collect();
-    let keys = match keys.as_slice() {
-        [event, "set", set @ ..] if event.starts_with("event[") => set,
-        keys => keys,
-    };
-    match keys {
-        ["links" | "flows" | "gateways"] | ["flows", _, "chain", "legs"] => true,
-        // The options of a user's own control, and what is inside of them.
-        ["flows", _, "cc", "options", ..] | ["flows", _, "chain", "legs", _, "cc", "options", ..] => true,
-        _ => false,
-    }
-}
-
 /// The default table of `key`.
 pub(crate) fn expand_default(key: &str) -> Table {
     match key {
@@ -63,31 +46,5 @@ pub(crate) fn tags(key: &str) -> &'static [&'static str] {
         "app" | "code" | "constellation" | "delay" | "error" | "fade" | "fec" | "feedback" | "handover"
         | "header-compression" | "loss-classifier" | "rate" | "transport" => &["kind"],
         _ => &[],
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::holds_names;
-
-    #[test]
-    fn names_are_the_keys_of_these_tables_only() {
-        for path in [
-            "links",
-            "flows",
-            "gateways",
-            "flows.a.chain.legs",
-            "flows.a.cc.options",
-            "flows.a.cc.options.deep",
-            "flows.a.chain.legs.g.cc.options",
-            "event[3].set.links",
-        ] {
-            assert!(holds_names(path), "{path}");
-        }
-        for path in
-            ["", "links.links", "flows.chain", "flows.a.chain.legs.g", "flows.a.cc", "event", "event[3].set"]
-        {
-            assert!(!holds_names(path), "{path}");
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! Rates and delays that follow a file.
 
-use super::expand::holds_names;
+use super::names::holds_names;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{DeserializeOwned, Deserializer, Error};
 use serde::ser::SerializeMap;
