@@ -31,7 +31,7 @@ pub struct Config {
 /// An impossible code.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Invalid {
-    /// The fraction left for packets is below [`LEAST`] or above 1.
+    /// The fraction left for packets is below 0.001 or above 1.
     #[error("{0} is not a code rate: write a number from 0.001 to 1, such as 0.75")]
     Rate(f64),
     /// The losses after decoding are invalid.
