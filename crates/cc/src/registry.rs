@@ -358,6 +358,44 @@ mod tests {
             assert_eq!((c.flavour, c.alpha), (vegas::Flavour::Linux, Some(3.0)));
         }
 
+        /// RFC 5681 §3.2: inflation stands for segments that have left the network. The threshold of a timeout within a fast
+        /// recovery follows from the window without inflation, however many duplicate acknowledgements came.
+        #[test]
+        fn a_timeout_within_a_recovery_halves_no_inflation() {
+            // ns-2's Vegas keeps the inflation in the window that it halves.
+            let exempt = ["vegas"];
+            let rules = Rules::NS2_2001;
+            let mut tried = Vec::new();
+            for name in NAMES.iter().filter(|name| !exempt.contains(name)) {
+                for recovery in [r#","recovery":"newreno""#, r#","recovery":"reno""#, ""] {
+                    let text = format!(r#"{{"name":"{name}"{recovery}}}"#);
+                    // Some controls have no such option, and a few need others besides.
+                    let Ok(config) = serde_json::from_str::<Config>(&text) else { continue };
+                    let policy = config.build(&rules).policy().recovery;
+                    if !matches!(policy, RecoveryMode::Reno | RecoveryMode::NewReno) {
+                        continue;
+                    }
+                    let threshold = |duplicates: u32| {
+                        let mut s = crate::testing::Stage::new(config.build(&rules), 1000.0);
+                        s.path.srtt = Some(skyhaul_base::Duration::from_millis(500));
+                        s.path.min_rtt = s.path.srtt;
+                        s.start(None);
+                        s.new_acks(40);
+                        s.path.set_in_flight(s.cwnd());
+                        s.congestion(crate::Signal::Loss);
+                        s.duplicates(4..=3 + duplicates);
+                        s.timeout(1);
+                        s.ssthresh()
+                    };
+                    assert_eq!(threshold(100), threshold(0), "{text}");
+                    tried.push(*name);
+                }
+            }
+            for name in ["reno", "newreno", "gaimd", "hybla", "cubic", "fast-start", "peach"] {
+                assert!(tried.contains(&name), "{name} was not tried: {tried:?}");
+            }
+        }
+
         #[test]
         fn misspelt_options_and_names_are_refused() {
             for wrong in [

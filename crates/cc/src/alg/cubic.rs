@@ -15,7 +15,6 @@ use crate::action::{Policy, RecoveryMode, Window};
 use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, Cx, Signal, Start};
 use crate::parts::frame::{self, Frame};
-use crate::parts::growth;
 use crate::parts::hystart::HyStart;
 use crate::rules::{CaGrowth, SharedRules};
 use alloc::boxed::Box;
@@ -213,12 +212,12 @@ impl Cubic {
     /// §4.6, §4.7: threshold and curve after a congestion event that leaves `beta` of the window.
     fn reduced(&mut self, cx: &Cx<'_>, beta: f64) -> f64 {
         self.before = self.curve;
-        let cwnd = self.frame.cwnd;
+        let cwnd = self.frame.deflated();
         let regained = cwnd >= self.curve.w_max;
         let keep = if self.config.fast_convergence && !regained { (1.0 + beta) / 2.0 } else { 1.0 };
         self.curve = Curve { w_max: cwnd * keep, cwnd_prior: cwnd, w_est: 0.0, epoch: None };
         self.hystart = None;
-        growth::kept(&self.frame.rules, cx.path, cwnd, beta)
+        self.frame.kept(cx, beta)
     }
 }
 

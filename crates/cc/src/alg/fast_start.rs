@@ -18,7 +18,6 @@ use crate::action::{PathCache, Policy, Priority, RecoveryMode, Window};
 use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, AckKind, Cx, PathState, Signal, Start};
 use crate::parts::frame::{self, Frame};
-use crate::parts::growth;
 use crate::rules::{MOST_SEGMENTS, SharedRules};
 use alloc::boxed::Box;
 use skyhaul_base::{Duration, Instant, Rate};
@@ -213,7 +212,7 @@ impl CongestionControl for FastStart {
         }
     }
     fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
-        let half = growth::half(&self.frame.rules, cx.path, self.frame.cwnd);
+        let half = self.frame.half(cx);
         self.frame.reduce(signal, half, half);
     }
     fn on_recovered(&mut self, cx: &mut Cx<'_>) {
@@ -221,7 +220,7 @@ impl CongestionControl for FastStart {
     }
     fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
         self.leave(cx);
-        let half = growth::half(&self.frame.rules, cx.path, self.frame.cwnd);
+        let half = self.frame.half(cx);
         self.frame.timeout(backoff, half);
     }
     fn on_undo(&mut self, cx: &mut Cx<'_>) {

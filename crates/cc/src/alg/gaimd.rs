@@ -16,7 +16,6 @@ use crate::action::{Policy, RecoveryMode, Window};
 use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, Cx, Signal, Start};
 use crate::parts::frame::{self, Frame};
-use crate::parts::growth;
 use crate::rules::{MOST_SEGMENTS, SharedRules};
 use alloc::boxed::Box;
 
@@ -139,7 +138,7 @@ impl Gaimd {
     fn kept(&self, cx: &Cx<'_>, timeout: bool) -> f64 {
         let half = self.ns2_half && (timeout || !self.lost_before || self.frame.slow_start());
         let keep = if half { 0.5 } else { self.beta };
-        growth::kept(&self.frame.rules, cx.path, self.frame.cwnd, keep)
+        self.frame.kept(cx, keep)
     }
 }
 

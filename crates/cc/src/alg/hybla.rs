@@ -159,7 +159,7 @@ impl CongestionControl for Hybla {
         self.set_pace(cx);
     }
     fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
-        let half = growth::half(&self.frame.rules, cx.path, self.frame.cwnd);
+        let half = self.frame.half(cx);
         self.frame.reduce(signal, half, half);
         self.set_pace(cx);
     }
@@ -168,7 +168,7 @@ impl CongestionControl for Hybla {
         self.set_pace(cx);
     }
     fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
-        let half = growth::half(&self.frame.rules, cx.path, self.frame.cwnd);
+        let half = self.frame.half(cx);
         self.frame.timeout(backoff, half);
         self.set_pace(cx);
     }

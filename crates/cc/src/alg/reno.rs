@@ -169,6 +169,12 @@ impl Reno {
         self.before = Window { cwnd: self.infl.without(self.cwnd), ssthresh: self.ssthresh };
     }
 
+    /// Half of the window without inflation: a timeout may end a recovery that has inflated the window, and the inflation is
+    /// no capacity of the path.
+    fn half(&self, cx: &Cx<'_>) -> f64 {
+        growth::half(&self.rules, cx.path, self.infl.without(self.cwnd).max(1.0))
+    }
+
     /// Whether duplicate acknowledgements inflate the window during a recovery.
     fn inflates(&self) -> bool {
         matches!(self.recovery, RecoveryMode::Reno | RecoveryMode::NewReno)
@@ -215,7 +221,7 @@ impl CongestionControl for Reno {
 
     fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         self.remember();
-        self.ssthresh = growth::half(&self.rules, cx.path, self.cwnd);
+        self.ssthresh = self.half(cx);
         self.infl.clear();
         self.cwnd = match self.recovery {
             RecoveryMode::Tahoe => 1.0,
@@ -243,7 +249,7 @@ impl CongestionControl for Reno {
         // Once per loss episode: repeated expiries must not drive ssthresh to two (RFC 5681 §3.1).
         if backoff <= 1 {
             self.remember();
-            self.ssthresh = growth::half(&self.rules, cx.path, self.cwnd);
+            self.ssthresh = self.half(cx);
         }
         self.infl.clear();
         self.cwnd = 1.0;

@@ -12,7 +12,6 @@ use crate::action::{Policy, RecoveryMode, Window};
 use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, AckKind, Cx, Phase, Signal, Start};
 use crate::parts::frame::{self, Frame};
-use crate::parts::growth;
 use crate::rules::{MOST_SEGMENTS, SharedRules};
 use alloc::boxed::Box;
 use skyhaul_base::Rate;
@@ -156,11 +155,10 @@ impl CongestionControl for ScpsLike {
     }
     fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         if self.means_congestion(signal) {
-            let half = growth::half(&self.frame.rules, cx.path, self.frame.cwnd);
+            let half = self.frame.half(cx);
             self.frame.reduce(signal, half, half);
         } else {
-            let Window { cwnd, ssthresh } = self.frame.window();
-            self.frame.reduce(signal, ssthresh, cwnd);
+            self.frame.reduce(signal, self.frame.ssthresh, self.frame.deflated());
         }
     }
     fn on_recovered(&mut self, cx: &mut Cx<'_>) {
@@ -171,11 +169,10 @@ impl CongestionControl for ScpsLike {
             // The window stays, but a recovery in progress has ended, and with it the inflation.
             return self.frame.reset(self.frame.deflated());
         }
-        let window = self.frame.cwnd;
         let to = match self.response {
-            Response::Congestion => growth::half(&self.frame.rules, cx.path, window),
+            Response::Congestion => self.frame.half(cx),
             // An outage rather than a loss: afterwards the path has its old capacity.
-            Response::Corruption => window,
+            Response::Corruption => self.frame.deflated(),
         };
         self.frame.timeout(backoff.min(1), to);
     }

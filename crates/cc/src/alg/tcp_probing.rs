@@ -190,7 +190,7 @@ impl Probing {
     fn start_over(&mut self, cx: &mut Cx<'_>) {
         self.congested += 1;
         self.release(cx);
-        let half = growth::half(&self.frame.rules, cx.path, self.frame.deflated());
+        let half = self.frame.half(cx);
         self.frame.timeout(1, half);
         cx.act.rewind = true;
     }
@@ -231,7 +231,7 @@ impl CongestionControl for Probing {
     }
     fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         if signal == Signal::Ecn {
-            let half = growth::half(&self.frame.rules, cx.path, self.frame.cwnd);
+            let half = self.frame.half(cx);
             self.frame.reduce(signal, half, half);
             return;
         }

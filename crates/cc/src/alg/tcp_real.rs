@@ -30,7 +30,6 @@ use crate::action::{Policy, RecoveryMode, Window};
 use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, Cx, Phase, Signal, Start};
 use crate::parts::frame::{self, Frame};
-use crate::parts::growth;
 use crate::rules::{MOST_SEGMENTS, SharedRules};
 use alloc::boxed::Box;
 use skyhaul_base::Rate;
@@ -190,17 +189,17 @@ impl CongestionControl for TcpReal {
     fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         let rate_holds = matches!(self.trend(), Some(Trend::Holds | Trend::FallsALittle));
         if self.config.classify && signal != Signal::Ecn && rate_holds {
-            let (ssthresh, cwnd) = (self.frame.ssthresh, self.frame.cwnd);
+            let (ssthresh, cwnd) = (self.frame.ssthresh, self.frame.deflated());
             return self.frame.reduce(signal, ssthresh, cwnd);
         }
-        let kept = growth::kept(&self.frame.rules, cx.path, self.frame.cwnd, self.config.beta);
+        let kept = self.frame.kept(cx, self.config.beta);
         self.frame.reduce(signal, kept, kept);
     }
     fn on_recovered(&mut self, cx: &mut Cx<'_>) {
         self.frame.recovered(cx);
     }
     fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
-        let half = growth::half(&self.frame.rules, cx.path, self.frame.cwnd);
+        let half = self.frame.half(cx);
         self.frame.timeout(backoff, half);
         self.newest = None;
         self.judged = None;

@@ -158,7 +158,7 @@ impl CongestionControl for Tibet {
     }
     fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         let ssthresh = self.fits(cx);
-        let cwnd = self.frame.cwnd.min(ssthresh);
+        let cwnd = self.frame.deflated().min(ssthresh);
         self.frame.reduce(signal, ssthresh, cwnd);
     }
     fn on_recovered(&mut self, cx: &mut Cx<'_>) {

@@ -271,6 +271,11 @@ impl Vegas {
         }
     }
 
+    /// Window and threshold without the inflation of a recovery.
+    fn deflated(&self) -> Window {
+        Window { cwnd: self.infl.without(self.cwnd).max(1.0), ssthresh: self.ssthresh }
+    }
+
     fn request_head(&mut self, cx: &mut Cx<'_>) {
         self.head_requested = true;
         cx.act.retransmit_head = true;
@@ -373,8 +378,9 @@ impl CongestionControl for Vegas {
             }
             return;
         }
-        self.before = self.window();
-        self.ssthresh = growth::half(&self.rules, cx.path, self.cwnd);
+        let window = self.deflated();
+        self.before = window;
+        self.ssthresh = growth::half(&self.rules, cx.path, window.cwnd);
         self.cwnd = self.ssthresh;
         self.infl.clear();
         if self.inflates() && signal != Signal::Ecn {
@@ -391,8 +397,11 @@ impl CongestionControl for Vegas {
 
     fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
         if backoff <= 1 {
-            self.before = Window { cwnd: self.infl.without(self.cwnd), ssthresh: self.ssthresh };
-            self.ssthresh = growth::half(&self.rules, cx.path, self.cwnd);
+            self.before = self.deflated();
+            // In ns-2, the inflation of a recovery that the timeout ends is part of the window that is halved
+            // (`VegasTcpAgent::timeout`: cwnd_ holds it, not dupwnd_); it is no capacity of the path.
+            let cwnd = if self.ns2() { self.cwnd } else { self.before.cwnd };
+            self.ssthresh = growth::half(&self.rules, cx.path, cwnd);
         }
         self.infl.clear();
         self.cwnd = if self.ns2() { 2.0 } else { 1.0 };

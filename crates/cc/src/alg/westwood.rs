@@ -212,7 +212,7 @@ impl CongestionControl for Westwood {
             self.count(0.25);
         }
         let ssthresh = self.fits(cx, 1.0);
-        let cwnd = self.frame.cwnd.min(ssthresh);
+        let cwnd = self.frame.deflated().min(ssthresh);
         self.frame.reduce(signal, ssthresh, cwnd);
     }
     fn on_recovered(&mut self, cx: &mut Cx<'_>) {

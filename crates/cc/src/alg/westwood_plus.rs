@@ -181,8 +181,7 @@ impl CongestionControl for WestwoodPlus {
         }
     }
     fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
-        let to =
-            if self.linux { growth::half(&self.frame.rules, cx.path, self.frame.cwnd) } else { self.fits() };
+        let to = if self.linux { self.frame.half(cx) } else { self.fits() };
         self.frame.reduce(signal, to, to);
     }
     fn on_recovered(&mut self, cx: &mut Cx<'_>) {

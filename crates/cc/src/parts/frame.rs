@@ -164,6 +164,19 @@ impl Frame {
         self.infl.without(self.cwnd).max(1.0)
     }
 
+    /// Half of the window without inflation ([`growth::half`]): a timeout may end a recovery that has inflated the window,
+    /// and the inflation is no capacity of the path.
+    #[must_use]
+    pub fn half(&self, cx: &Cx<'_>) -> f64 {
+        self.kept(cx, 0.5)
+    }
+
+    /// The fraction `keep` of the window without inflation ([`growth::kept`]).
+    #[must_use]
+    pub fn kept(&self, cx: &Cx<'_>, keep: f64) -> f64 {
+        growth::kept(&self.rules, cx.path, self.deflated(), keep)
+    }
+
     /// Sets a window other than that of a reduction; this ends a recovery in progress.
     pub fn reset(&mut self, cwnd: f64) {
         self.infl.clear();

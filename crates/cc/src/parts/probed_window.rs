@@ -233,8 +233,11 @@ impl ProbedWindow {
         self.cwnd = (self.cwnd + segments).min(path.rwnd.max(self.cwnd));
     }
 
+    /// Half of the window without inflation: a timeout may end a recovery that has inflated the window, and the inflation is
+    /// no capacity of the path.
     fn half(&self, cx: &Cx<'_>) -> f64 {
-        growth::fraction(self.options.halving_base, self.options.integer_halving, cx.path, self.cwnd, 0.5)
+        let cwnd = self.infl.without(self.cwnd).max(1.0);
+        growth::fraction(self.options.halving_base, self.options.integer_halving, cx.path, cwnd, 0.5)
     }
 
     /// `on_congestion`: the window is halved, and probes not yet sent are dropped. Returns the whole segments of the

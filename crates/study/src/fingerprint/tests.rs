@@ -2,7 +2,7 @@
 
 use super::*;
 use skyhaul_cc::{Ack, CongestionControl, Controls, Cx, Policy, Priority, RecoveryMode, Signal, Window};
-use skyhaul_scenario::{no_files, resolve_text};
+use skyhaul_scenario::{ScenarioError, no_files, resolve_text};
 use skyhaul_trace::Digest;
 
 const REFERENCE: &str = r#"
@@ -204,6 +204,12 @@ const CASES: &[Case] = &[
     ("handover nearest-path", &[ORBIT, "links.sat.orbit.handover={ kind = 'nearest-path' }"]),
 ];
 
+/// A control is run a second time with timeouts, some of them within recoveries, and with an endpoint of the papers: the
+/// window is halved, not FlightSize. A control with a `recovery` option has NewReno's then.
+const HEAVY_LOSSES: &str = "links.sat.error={ kind = 'per', p = 8e-2 }";
+const OLD: &str = "flows.a.endpoint.preset=ns2-2004";
+const NO_SACK: &str = "flows.a.cc.recovery=newreno";
+
 /// Halves its window at a loss and adds a segment per round trip; sends every fourth segment at low priority.
 #[derive(Debug)]
 struct Reference(f64);
@@ -230,6 +236,10 @@ impl CongestionControl for Reference {
 }
 
 fn reference(settings: &[&str]) -> Resolved {
+    try_reference(settings).unwrap_or_else(|e| panic!("{settings:?}: {e}"))
+}
+
+fn try_reference(settings: &[&str]) -> Result<Resolved, ScenarioError> {
     let has = |key: &str| settings.iter().any(|s| s.starts_with(key));
     // Only TCP has a control and a window, and with satellites the delay follows from their orbit.
     let defaults = [
@@ -239,7 +249,7 @@ fn reference(settings: &[&str]) -> Resolved {
     ];
     let defaults = defaults.into_iter().filter(|(instead, _)| !has(instead)).map(|(_, default)| default);
     let all: Vec<&str> = defaults.chain(settings.iter().copied()).collect();
-    resolve_text("reference", REFERENCE, &all, &no_files).unwrap_or_else(|e| panic!("{settings:?}: {e}"))
+    resolve_text("reference", REFERENCE, &all, &no_files)
 }
 
 fn hash(scenario: &Resolved) -> String {
@@ -257,7 +267,10 @@ fn computed() -> String {
         // Without a window of an earlier transfer it is SACK.
         let options = if *name == "fast-start" { ", cached-window = 20" } else { "" };
         let cc = format!("flows.a.cc={{ name = '{name}'{options} }}");
-        all += &format!("cc {name} {}\n", hash(&reference(&[&cc])));
+        let old = try_reference(&[&cc, HEAVY_LOSSES, OLD, NO_SACK]);
+        let old = old.unwrap_or_else(|_| reference(&[&cc, HEAVY_LOSSES, OLD]));
+        let both = [reference(&[&cc]), old].map(|scenario| hash(&scenario));
+        all += &format!("cc {name} {}\n", both.concat());
     }
     for (part, settings) in CASES {
         let scenario = reference(settings);
