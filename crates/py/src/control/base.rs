@@ -96,7 +96,7 @@ impl State {
     /// The window given by `reduction`: a fraction, or a number of segments.
     fn reduced(&self, reduction: f64) -> f64 {
         if reduction < 1.0 {
-            growth::kept(&self.frame.rules, &self.path, self.frame.cwnd, reduction)
+            growth::kept(&self.frame.rules, &self.path, self.frame.deflated(), reduction)
         } else {
             reduction
         }
