@@ -27,7 +27,7 @@ pub struct Temperature(pub f64);
 
 text_amount!(Decibels, SymbolRate, Temperature);
 
-/// The number and the unit that follows it; `None` without a number. The sign is not read.
+/// The number and the unit that follows it; `None` without a number, or with a minus sign.
 fn split(text: &str) -> Option<(Decimal, &str)> {
     let end = number_len(text);
     Some((Decimal::parse(&text[..end])?, text[end..].trim()))
@@ -52,7 +52,9 @@ impl Amount for Decibels {
     }
     fn parse(text: &str) -> Result<Self, AmountError> {
         let trimmed = text.trim();
-        let (sign, size) = trimmed.strip_prefix('-').map_or((1.0, trimmed), |rest| (-1.0, rest));
+        // One sign only: a plus sign after the minus sign would be read as part of the number.
+        let negative = trimmed.strip_prefix('-').filter(|rest| !rest.starts_with('+'));
+        let (sign, size) = negative.map_or((1.0, trimmed), |rest| (-1.0, rest));
         match split(size) {
             // The sum makes -0.0 zero.
             Some((n, "dB")) => real(text, sign * n.to_f64() + 0.0).map(Self),
@@ -158,7 +160,7 @@ mod tests {
         assert_eq!(db("3"), "3 has no unit: write \"3 dB\"");
         assert_eq!(db("-3"), "-3 has no unit: write \"-3 dB\"");
         assert!(db("3 dBm").contains("is not a power ratio") && db("dB").contains("is not a power ratio"));
-        assert!(db("--3 dB").contains("is not"));
+        assert!(db("--3 dB").contains("is not") && db("-+3 dB").contains("is not"));
         let baud = |text: &str| text.parse::<SymbolRate>().unwrap_err().to_string();
         assert!(
             baud("0 MBd").contains("never sends") && baud("5 Msym/s").contains("write symbols per second")

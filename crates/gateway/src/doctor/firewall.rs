@@ -1,5 +1,5 @@
-//! Chains of other programs that drop packets by default. Packets of split connections meet two kinds of chains: those over the link are
-//! forwarded between the satellite interface and the device `sky-NAME`, and those of hosts are for this machine.
+//! Chains of other programs that drop packets by default. Packets of split connections meet two kinds of chains. Packets over the link are
+//! forwarded between the satellite interface and the device `sky-NAME`. Packets of hosts are for this machine.
 
 use super::{Finding, doubt, finding};
 use crate::config::Config;
@@ -15,22 +15,34 @@ pub(super) fn examine(config: &Config) -> Vec<Finding> {
         let input = chains::dropping(&listed, "input");
         all.extend(input.iter().map(|chain| input_finding(chain)));
     }
-    // Tables of the older iptables are not listed by nft.
-    let old = std::fs::read_to_string("/proc/thread-self/net/ip_tables_names").unwrap_or_default();
-    if old.lines().any(|name| name == "filter") {
-        all.push(doubt(
-            "iptables-legacy",
-            "has a table filter, which is not looked into: iptables-legacy -L FORWARD shows whether it drops forwarded packets",
-        ));
-    }
+    let tables = |list: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{list}"));
+    all.extend(older_tables(|list| tables(list).unwrap_or_default()));
     if all.is_empty() {
-        all.push(finding(
-            "firewall",
-            true,
-            "no chain drops forwarded packets by default, or those for this machine",
-        ));
+        // Without intercepted connections the chains for this machine were not examined.
+        let message = if config.intercepted().is_some() {
+            "no chain drops forwarded packets by default, or packets for this machine"
+        } else {
+            "no chain drops forwarded packets by default"
+        };
+        all.push(finding("firewall", true, message));
     }
     all
+}
+
+/// Findings about tables of the older iptables, which nft does not list. `tables` reads one of the kernel's lists of them.
+fn older_tables(tables: impl Fn(&str) -> String) -> Vec<Finding> {
+    let families = [("ip_tables_names", "iptables-legacy"), ("ip6_tables_names", "ip6tables-legacy")];
+    let filtering =
+        families.into_iter().filter(|(list, _)| tables(list).lines().any(|name| name == "filter"));
+    let found = filtering.map(|(_, program)| {
+        doubt(
+            program,
+            format!(
+                "has a table filter, which is not looked into: {program} -L FORWARD shows whether it drops forwarded packets"
+            ),
+        )
+    });
+    found.collect()
 }
 
 fn input_finding(chain: &str) -> Finding {
@@ -53,4 +65,21 @@ fn chain_finding(config: &Config, chain: &str) -> Finding {
              (nft insert rule {chain} iifname {tun} accept; nft insert rule {chain} oifname {tun} accept)"
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn older_tables_of_both_families_are_found() {
+        let programs = |ip: &str, ip6: &str| -> Vec<String> {
+            let found = older_tables(|list| if list == "ip6_tables_names" { ip6.into() } else { ip.into() });
+            found.into_iter().map(|f| f.what).collect()
+        };
+        assert!(programs("nat\n", "").is_empty());
+        assert_eq!(programs("nat\nfilter\n", ""), ["iptables-legacy"]);
+        assert_eq!(programs("", "filter\n"), ["ip6tables-legacy"]);
+        assert_eq!(programs("filter\n", "filter\n"), ["iptables-legacy", "ip6tables-legacy"]);
+    }
 }
