@@ -78,7 +78,8 @@ pub(crate) fn resolve(
                     return refuse(format!("{key}.set"), message.to_owned());
                 }
                 if old.rate != new.rate && old.fade.as_ref().is_some_and(|f| f.sets_rate()) {
-                    let message = format!("the carrier of links.{link}.fade sets the rate: leave this out");
+                    let message =
+                        format!("the carrier of links.{link}.fade sets the rate: leave out the rate");
                     return refuse(format!("{key}.set"), message);
                 }
                 differences(old, new, &mut |change| {
@@ -163,12 +164,12 @@ fn handover(
     Ok((from, GatewayHandover { to, path, signalling, backhaul }))
 }
 
-/// The values of a table by their paths, whether keys have dots or tables are nested; the value of a key of a link that is
-/// a table with `kind` or with a trace is one value.
+/// The values of a table by their paths, whether keys have dots or tables are nested. A table with `kind`, or with a trace, is
+/// one value if it belongs to a key of a link.
 fn flatten(prefix: &str, table: &Table, out: &mut Vec<(String, Value)>) {
     for (key, value) in table {
         let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
-        // Above are the tables of all links and of a link, whose keys may be called so as well.
+        // `links` and `links.NAME` are never such a value, even if a link has the name `kind`.
         let of_link = path.split('.').count() > 2;
         match value {
             Value::Table(inner) if !(of_link && (inner.contains_key("kind") || is_trace(inner))) => {

@@ -135,7 +135,8 @@ pub fn inert(text: &str) -> Cow<'_, str> {
     if formula && text.parse::<f64>().is_err() { format!("'{text}").into() } else { text.into() }
 }
 
-/// The table as comma-separated values (RFC 4180), with missing numbers empty. Strings are [`inert`].
+/// The table as comma-separated values, quoted as in RFC 4180, in lines that end with LF. Missing numbers are empty. Strings
+/// are [`inert`].
 #[must_use]
 pub fn csv(table: &Table) -> String {
     let quoted = |s: &str| {

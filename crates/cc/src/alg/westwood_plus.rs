@@ -11,8 +11,9 @@
 //! descriptions: Linux sets the window to ssthresh at the end of the recovery, even if that raises it; the ns-2 module
 //! only lowers it.
 //!
-//! The flavours differ in three points. Linux smooths twice with weight 7/8, starts with the first sample, halves the
-//! window during the recovery and sets it only at its end, and discards its minimum RTT after a timeout.
+//! The flavours differ in four points. Linux smooths twice with weight 7/8. Its estimate starts with the first sample. It
+//! halves the window during the recovery, and sets it from the estimate only at the end. It discards the minimum RTT after
+//! a timeout.
 
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::control::{CongestionControl, ControlOptions};

@@ -205,8 +205,8 @@ fn run(path: &Path, manifest: &Value) -> Result<Set, LabError> {
     Ok(set)
 }
 
-/// Calls `found` with every number of a summary and its path. An entry of a list is named by its group and index, or its
-/// link and direction.
+/// Calls `found` with every number of a summary and its path, except `seed` and `index`. An entry of a list is named by its
+/// group and index, or by its link and direction, or else by its position.
 fn leaves(value: &Value, name: String, found: &mut dyn FnMut(String, f64)) {
     let below = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
     match value {

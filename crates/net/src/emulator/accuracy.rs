@@ -23,9 +23,8 @@ pub(super) struct Accuracy {
     late: u64,
     /// The last release: its due time and its actual time.
     last: Option<(Instant, Instant)>,
-    /// Totals over packets released back to back: number, bytes, actual duration, nominal duration.
+    /// Totals over packets released back to back: number, actual duration, nominal duration.
     back_to_back: u64,
-    bytes: u64,
     took: Duration,
     due: Duration,
 }
@@ -39,7 +38,6 @@ impl Accuracy {
             late: 0,
             last: None,
             back_to_back: 0,
-            bytes: 0,
             took: Duration::ZERO,
             due: Duration::ZERO,
         }
@@ -57,7 +55,6 @@ impl Accuracy {
             let gap = due - last_due;
             if gap.abs_diff(transmission) <= Duration::from_nanos(2) {
                 self.back_to_back += 1;
-                self.bytes += u64::from(size);
                 self.took = self.took + (at - last_at);
                 self.due = self.due + gap;
             }
@@ -96,7 +93,7 @@ mod tests {
         let rate = Rate::from_bits_per_sec(8_000_000);
         let mut a = Accuracy::new();
         let t = |us: u64| Instant::from_nanos(us * 1000);
-        // 1000 bytes take 1 ms; each is released 10 us late, and 1 % slower than it should be.
+        // 1000 bytes take 1 ms. The first packet is 10 us late, and the rate is 1 % lower than it should be.
         for n in 0..1000 {
             a.released(t(n * 1000), t(n * 1010 + 10), 1000, Some(rate));
         }

@@ -1,9 +1,9 @@
-//! Shapes outgoing traffic to the rate of the following link. Packets then wait here and not in the queue of the link,
-//! which neither drops them nor sends low-priority packets before others.
+//! Shapes outgoing traffic to the rate of the following link. Traffic then waits in this host and not in the queue of the
+//! link. That queue would drop packets when it is full, and might send low-priority packets before others.
 //!
-//! There is no queue of packets with data. Connections keep their data until it is their turn
-//! ([`crate::outlet::Outlet::allowance`]). Only low-priority probes are written at once; a few of them wait until
-//! nothing else is to be sent.
+//! Data wait in their connections, not as packets: a connection builds a packet only when it is its turn
+//! ([`crate::outlet::Outlet::allowance`]). Low-priority probes are the only packets that wait here. They leave when nothing
+//! else is to be sent.
 
 use skyhaul_base::units::Serializer;
 use skyhaul_base::{Duration, Instant, Rate};
@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 const TURN: usize = 2;
 /// How far ahead of the link packets are passed to the device. With less, a late wake-up would leave the link idle.
 const AHEAD: Duration = Duration::from_millis(2);
-/// How much of the time that a late wake-up has cost is made up for. The queue of the link takes the burst.
+/// Maximum idle time of the link, due to a late wake-up, that is made up for with a burst. The queue of the link takes the burst.
 const CATCH_UP: Duration = Duration::from_millis(10);
 /// Maximum number of waiting probes. More would wait so long that their answers are useless.
 const PROBES: usize = 64;
@@ -23,7 +23,7 @@ const PROBES: usize = 64;
 pub(super) struct Shaper {
     /// The link, with the packets passed to it so far.
     link: Serializer,
-    /// Something waited for its turn: the link should not have been idle since.
+    /// A connection waited for its turn when the host was last flushed: if the link has been idle since, the wake-up was late.
     waited: bool,
     probes: VecDeque<Box<[u8]>>,
     /// Probes dropped because [`PROBES`] others waited.

@@ -1,5 +1,5 @@
 //! Partial buffer sharing: one FIFO that admits low priority only while few packets are queued. Nothing is evicted.
-//! A packet that finds the transmitter idle does not queue and is never refused.
+//! A packet that finds the transmitter idle does not queue, and the threshold never refuses it.
 
 use super::drop_tail::DropTail;
 use super::limit::{Limit, Load};

@@ -440,7 +440,7 @@ proptest! {
         prop_assert_eq!(drive(&config, &all), naive_arq(&config, shape, arq, &all));
     }
 
-    /// With nothing to repair, repeats and a code without parity change nothing but the time at which a loss is known.
+    /// Without losses on the channel, ARQ or a code without parity changes no packet's fate.
     #[test]
     fn repair_without_losses_is_a_plain_link(
         list in traffic(), queue in queue(), rate in rate(), ms in 0..5u64, normal in any::<bool>(), arq in any::<bool>(),

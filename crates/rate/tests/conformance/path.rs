@@ -1,5 +1,5 @@
-//! A path in virtual time for the tests of the conformance list: flows over one link with a rate, a delay and a queue, and a
-//! return path of its own delay.
+//! A path in virtual time for the tests of the conformance list: flows over one link with a rate, a delay and a queue.
+//! Reports return with the same delay, and never wait.
 
 use skyhaul_base::{Duration, Instant};
 use skyhaul_rate::{Config, Data, Receiver, Report, Sender};
@@ -68,7 +68,7 @@ pub(crate) struct World {
     pub(crate) now: Instant,
     pub(crate) flows: Vec<Flow>,
     link: Link,
-    /// Packets of the link so far, and the end of the last one's transmission.
+    /// Number of packets that the link has accepted, and the end of the last one's transmission.
     offered: u64,
     free: Instant,
     /// Ends of the transmissions of packets that are on the link or wait for it.

@@ -5,7 +5,7 @@ use crate::amount::{RateSpec, Time};
 use core::fmt;
 use skyhaul_base::{Duration, Rate};
 
-/// Three significant digits, without an exponent for usual magnitudes.
+/// Three significant digits, or all digits before the decimal point if these are more; an exponent below 1e-4 and from 1e7 on.
 pub(super) fn short(x: f64) -> String {
     if x == 0.0 {
         return "0".into();

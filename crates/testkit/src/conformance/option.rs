@@ -25,7 +25,7 @@ pub enum Opt {
     Other(u8, Vec<u8>),
 }
 
-/// Kind of options of experiments (RFC 6994), and our identifier of probes.
+/// Kind of experimental options (RFC 6994), and the experiment identifier of our probes.
 const EXPERIMENT: u8 = 253;
 const PROBES: [u8; 4] = *b"PEAC";
 
@@ -67,7 +67,8 @@ pub fn encode(options: &[Opt]) -> Vec<u8> {
     out
 }
 
-/// The options in these bytes, padding left out; what makes no sense ends the list.
+/// The options in these bytes, padding left out. A length below two, or beyond the end of the bytes, ends the list. A known
+/// kind with content of another form is [`Opt::Other`].
 #[must_use]
 pub fn decode(mut bytes: &[u8]) -> Vec<Opt> {
     let mut all = Vec::new();

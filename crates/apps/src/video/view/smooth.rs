@@ -48,7 +48,8 @@ impl Smooth {
     }
 
     /// Coefficient of variation of the throughput of the completed bins, and the longest time without an arrival in
-    /// seconds, including the time until the end. `None` if nothing arrived.
+    /// seconds, including the time until the end. Both are `None` if nothing arrived. The coefficient is `None`, too, with fewer
+    /// than two completed bins, or if all are empty.
     pub(super) fn result(mut self, end: Instant) -> (Option<f64>, Option<f64>) {
         if self.bin.is_none() {
             return (None, None);

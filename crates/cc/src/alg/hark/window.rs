@@ -1,4 +1,4 @@
-//! The quiet window, and how it grows once the start is over.
+//! The quiet window, which the delay and the probes govern, and how it grows once the start is over.
 
 use super::delay::{Round, target};
 use super::start::FIRST;
@@ -8,7 +8,7 @@ pub(super) const LEAST: f64 = 1.0;
 /// Share of the distance to the target that a round adds to the window: the effect shows two rounds later. An
 /// overshoot is removed within one round.
 const OPENING: f64 = 0.25;
-/// Maximum of that share where probes tell nothing: it doubles with every round below the target.
+/// Maximum of that share unless most probes return: it doubles with every round below the target.
 pub(super) const OPENING_MOST: f64 = 0.5;
 /// Share of the answers added to the window: the probes of one RTT find the same spare capacity twice, before and
 /// after their first answers have been used for data.
@@ -91,7 +91,8 @@ impl Quiet {
             Spare::Unknown => (self.opening * distance).max(self.grow_blindly(round.room)),
             _ => self.opening * distance,
         };
-        // Answers that arrive while the queue is not empty wait for the verdict on their train.
+        // While the queue is not empty, answers are kept for a later round: until the train of probes has been evaluated
+        // (`Probing::judge`), they do not show spare capacity.
         if round.room {
             let answers = core::mem::take(answers);
             if !self.stalled {

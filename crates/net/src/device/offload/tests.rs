@@ -8,7 +8,7 @@ use skyhaul_wire::{
 };
 use tun_rs::{VIRTIO_NET_HDR_GSO_TCPV6, VirtioNetHdr};
 
-/// Where packets go, and what goes.
+/// A device that records what is written to it, and the packets as they were before merging.
 struct Device {
     departures: Departures,
     agreed: Agreement,
@@ -46,7 +46,7 @@ impl Device {
         let Self { departures, written, .. } = self;
         departures.flush(|p| written.push(p.to_vec()));
     }
-    /// What the kernel makes of it: the packets that each thing written stands for.
+    /// The packets of each super-packet written, as the kernel would split it.
     fn taken_apart(&self) -> Vec<Vec<Vec<u8>>> {
         self.written.iter().map(|w| apart(w)).collect()
     }
@@ -135,7 +135,7 @@ fn what_is_written_arrives_whole_or_apart() {
     }
 }
 
-/// The kernel does not write such headers; still, nothing but packets comes of them.
+/// The kernel does not write such headers. Reading them, and what follows from them, must not panic.
 #[test]
 fn headers_that_make_no_sense_are_survived() {
     let mut d = Device::new(Plan::LowerEffort, Profile::Paper, true);
@@ -190,7 +190,8 @@ fn a_checksum_that_is_left_to_the_device_is_the_same_one() {
             }
             d
         });
-        // Whoever begins a capture in between finds whole packets from there on, and nothing joined with what was not.
+        // A capture may begin here. From now on every packet is written with its checksum, and is not merged with a waiting packet
+        // whose checksum is left to the device.
         left.departures.set_checksum(Checksum::Written);
         for d in [&mut written, &mut left] {
             d.push(&data(6, 1000), Merge::Allowed);
@@ -199,9 +200,9 @@ fn a_checksum_that_is_left_to_the_device_is_the_same_one() {
         }
         assert_eq!(left.taken_apart(), written.taken_apart());
         assert_eq!(left.taken_apart().iter().map(Vec::len).collect::<Vec<_>>(), [2, 1, 1, 1, 1, 2]);
-        // Of IPv4 those taken apart have numbers of their own.
+        // IPv4 packets of a super-packet have new identifications, so only those of IPv6 are the same.
         assert!(v4 || written.taken_apart().concat() == written.seen);
-        assert_ne!(left.seen[0], written.seen[0], "nothing was left");
+        assert_ne!(left.seen[0], written.seen[0], "no checksum was left to the device");
         let read = |p: &[u8]| Packet::parse(p).map(|p| p.ip).map_err(|e| e.to_string());
         for p in left.taken_apart().concat() {
             read(&p).unwrap();

@@ -5,8 +5,9 @@
 //!              ▲   again                                │
 //!              └──────────────── answers ◀──────────────┘
 //! ```
-//! ARQ sees the losses left by the code. Parity and copies are not packets: each takes transmission time and a draw
-//! of the error model. A packet keeps its key from its first transmission until its fate is known.
+//! ARQ sees the losses left by the code. Parity is no packet, but takes transmission time and a draw of the error model. The
+//! copy over a second path takes a draw and no transmission time: it has a transmitter of its own ([`copies`]). A packet
+//! keeps its key from its first transmission until its fate is known.
 //!
 //! Arrivals and answers are the link's own events, which [`super::Link::serve`] handles at their times, so a late
 //! driver changes nothing. The order of simultaneous events is: arrivals, skips at the receiver, answers, overdue
@@ -239,6 +240,7 @@ impl<P: PacketView> Layers<P> {
         let size = unsettled.packet.size();
         *self.unsettled.get_mut(key) = unsettled;
         let (block, _) = self.blocks.add(size);
+        // The parity of this block is the copy, which is sent below.
         self.blocks.next_parity();
         let (at, path) = first.unwrap_or((end, 0));
         self.schedule(
