@@ -15,9 +15,9 @@ use std::sync::Arc;
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long to wait for the peer's FIN after ours was acknowledged: a host that ends earlier never acknowledges that FIN.
 const LINGER: Duration = Duration::from_secs(1);
-/// The content of all data sent, repeated.
+/// The content of all data sent by workloads and by the iperf3 server, repeated.
 #[expect(clippy::indexing_slicing, reason = "made before the program runs")]
-static PATTERN: [u8; 1 << 16] = {
+pub(super) static PATTERN: [u8; 1 << 16] = {
     let (mut bytes, mut i) = ([0; 1 << 16], 0);
     while i < bytes.len() {
         bytes[i] = (i ^ (i >> 8)) as u8;

@@ -41,20 +41,42 @@ pub(super) fn question(
     flags: u16,
 ) -> Result<NetlinkPayload<RouteNetlinkMessage>, NetError> {
     let fail = |e: io::Error| NetError::os(what, e);
-    let mut header = NetlinkHeader::default();
-    header.flags = NLM_F_REQUEST | flags;
-    let mut message = NetlinkMessage::new(header, NetlinkPayload::from(request));
-    message.finalize();
-    let mut bytes = vec![0; message.buffer_len()];
-    message.serialize(&mut bytes);
-    let mut socket = Socket::new(NETLINK_ROUTE).map_err(fail)?;
-    socket.bind_auto().map_err(fail)?;
-    socket.connect(&SocketAddr::new(0, 0)).map_err(fail)?;
-    socket.send(&bytes, 0).map_err(fail)?;
-    let (answer, _) = socket.recv_from_full().map_err(fail)?;
+    let socket = kernel(NETLINK_ROUTE).map_err(fail)?;
+    send(&socket, request, flags).map_err(fail)?;
+    let answer = receive(&socket).map_err(fail)?;
     let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer)
         .map_err(|e| fail(io::Error::other(e.to_string())))?;
     Ok(answer.payload)
+}
+
+/// A socket for questions to the kernel, in the calling thread's namespace.
+pub(super) fn kernel(protocol: isize) -> io::Result<Socket> {
+    let mut socket = Socket::new(protocol)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    Ok(socket)
+}
+
+/// Sends a request with these flags besides NLM_F_REQUEST.
+pub(super) fn send<M: NetlinkSerializable>(socket: &Socket, request: M, flags: u16) -> io::Result<()> {
+    let mut header = NetlinkHeader::default();
+    header.flags = NLM_F_REQUEST | flags;
+    let mut message = NetlinkMessage::new(header, NetlinkPayload::InnerMessage(request));
+    message.finalize();
+    let mut bytes = vec![0; message.buffer_len()];
+    message.serialize(&mut bytes);
+    socket.send(&bytes, 0).map(drop)
+}
+
+/// The next datagram from the kernel. Waits again after a signal: an unread answer would be taken for the answer to the next
+/// question.
+pub(super) fn receive(socket: &Socket) -> io::Result<Vec<u8>> {
+    loop {
+        match socket.recv_from_full() {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            received => return received.map(|(datagram, _)| datagram),
+        }
+    }
 }
 
 /// A socket that gets the kernel's notices of these groups in the calling thread's namespace, from now on.
@@ -211,18 +233,10 @@ fn dump<M: NetlinkSerializable + NetlinkDeserializable>(
     mut take: impl FnMut(M),
 ) -> Result<(), NetError> {
     let fail = |e: io::Error| NetError::os(what, e);
-    let mut header = NetlinkHeader::default();
-    header.flags = NLM_F_REQUEST | NLM_F_DUMP;
-    let mut message = NetlinkMessage::new(header, NetlinkPayload::InnerMessage(request));
-    message.finalize();
-    let mut bytes = vec![0; message.buffer_len()];
-    message.serialize(&mut bytes);
-    let mut socket = Socket::new(protocol).map_err(fail)?;
-    socket.bind_auto().map_err(fail)?;
-    socket.connect(&SocketAddr::new(0, 0)).map_err(fail)?;
-    socket.send(&bytes, 0).map_err(fail)?;
+    let socket = kernel(protocol).map_err(fail)?;
+    send(&socket, request, NLM_F_DUMP).map_err(fail)?;
     loop {
-        let (answer, _) = socket.recv_from_full().map_err(fail)?;
+        let answer = receive(&socket).map_err(fail)?;
         let mut rest = &answer[..];
         while !rest.is_empty() {
             let m =

@@ -1,14 +1,14 @@
 //! What the kernel knows of one of its own TCP connections (sock_diag(7)).
 
+use super::netlink;
 use crate::error::NetError;
-use netlink_packet_core::{NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
+use netlink_packet_core::{NetlinkMessage, NetlinkPayload};
 use netlink_packet_sock_diag::SockDiagMessage;
 use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP, TCP_LISTEN};
 use netlink_packet_sock_diag::inet::nlas::Nla;
 use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, SocketId, StateFlags};
-use netlink_sys::{Socket, SocketAddr as Netlink, protocols::NETLINK_SOCK_DIAG};
+use netlink_sys::{Socket, protocols::NETLINK_SOCK_DIAG};
 use skyhaul_base::Duration;
-use std::io;
 use std::net::SocketAddr;
 
 /// The state of a TCP connection of the kernel.
@@ -22,7 +22,7 @@ pub struct KernelConn {
     pub retransmitted: u32,
 }
 
-/// Asks the kernel for its TCP connections, over one netlink socket: from one thread at a time, or answers get mixed up.
+/// Asks the kernel for its TCP connections, over one netlink socket: from one thread at a time, since another thread could receive the answer.
 #[derive(Debug)]
 pub struct Connections(Socket);
 
@@ -32,11 +32,8 @@ impl Connections {
     /// # Errors
     /// If the kernel has no sock_diag.
     pub fn new() -> Result<Self, NetError> {
-        let fail = |e: io::Error| NetError::os("ask the kernel for its connections", e);
-        let mut socket = Socket::new(NETLINK_SOCK_DIAG).map_err(fail)?;
-        socket.bind_auto().map_err(fail)?;
-        socket.connect(&Netlink::new(0, 0)).map_err(fail)?;
-        Ok(Self(socket))
+        let socket = netlink::kernel(NETLINK_SOCK_DIAG);
+        socket.map(Self).map_err(|e| NetError::os("ask the kernel for its connections", e))
     }
 
     /// The connection with these ends; `None` if there is none any more, it is in TIME-WAIT, or the kernel does not answer.
@@ -57,20 +54,8 @@ impl Connections {
                 cookie: [0xff; 8],
             },
         };
-        let mut header = NetlinkHeader::default();
-        header.flags = NLM_F_REQUEST;
-        let mut message = NetlinkMessage::new(header, SockDiagMessage::InetRequest(request).into());
-        message.finalize();
-        let mut bytes = vec![0; message.buffer_len()];
-        message.serialize(&mut bytes);
-        self.0.send(&bytes, 0).ok()?;
-        // Retried after a signal: an answer left unread would be taken for the answer to the next question.
-        let (answer, _) = loop {
-            match self.0.recv_from_full() {
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                answer => break answer.ok()?,
-            }
-        };
+        netlink::send(&self.0, SockDiagMessage::InetRequest(request), 0).ok()?;
+        let answer = netlink::receive(&self.0).ok()?;
         let answer = NetlinkMessage::<SockDiagMessage>::deserialize(&answer).ok()?;
         let NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(r)) = answer.payload else {
             return None;

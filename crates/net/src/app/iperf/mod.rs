@@ -82,8 +82,6 @@ pub struct Iperf {
     refused: Vec<String>,
     /// Connections whose cookie has not arrived, and since when they have been open.
     new: BTreeMap<ConnId, (Vec<u8>, Instant)>,
-    /// The content of all data sent, repeated.
-    chunk: Vec<u8>,
     tested: Vec<Tested>,
     most: Option<u64>,
     /// Tests that have ended, refused ones included.
@@ -104,7 +102,6 @@ impl Iperf {
             test: None,
             refused: Vec::new(),
             new: BTreeMap::new(),
-            chunk: (0..1 << 16).map(|i: u32| (i ^ (i >> 8)) as u8).collect(),
             tested: Vec::new(),
             most,
             count: 0,
@@ -348,7 +345,7 @@ impl App for Iperf {
             self.datagram(now, host, &d);
         }
         if let Some(t) = self.test.as_mut().filter(|t| t.phase == Phase::Running) {
-            self.next = t.run(now, host, &self.chunk);
+            self.next = t.run(now, host);
         }
         self.control(now, host);
         self.lose_patience(now, host);

@@ -4,6 +4,7 @@ use super::datagrams::Datagrams;
 use super::parameters::{Direction, TestParameters};
 use crate::app::account::Account;
 use crate::app::meter::Meter;
+use crate::app::transport::PATTERN;
 use crate::host::{ConnId, Host};
 use skyhaul_base::{Duration, Instant};
 
@@ -117,14 +118,14 @@ impl Test {
     }
 
     /// Moves data; returns when it next needs a call.
-    pub(super) fn run(&mut self, now: Instant, host: &mut Host, chunk: &[u8]) -> Instant {
+    pub(super) fn run(&mut self, now: Instant, host: &mut Host) -> Instant {
         let (mut next, mut amount, mut sent) = (Instant::MAX, 0, 0);
         let sending = now < self.stops;
         for s in &mut self.streams {
             match s {
                 Stream::Tcp { id, sends, meter, .. } => {
                     if *sends && sending {
-                        while host.write(now, *id, chunk) == chunk.len() {}
+                        while host.write(now, *id, &PATTERN) == PATTERN.len() {}
                     }
                     host.discard(now, *id);
                     if let Some(c) = host.conn(*id) {
@@ -162,7 +163,7 @@ impl Test {
             _ => self.moved + SILENCE,
         }
     }
-    /// The client has vanished: its control connection and its streams are reset.
+    /// Gives up a client that has vanished: resets its control connection and its streams.
     pub(super) fn give_up(&self, now: Instant, host: &mut Host) {
         host.abort(now, self.control);
         for s in &self.streams {
