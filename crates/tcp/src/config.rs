@@ -158,6 +158,17 @@ pub enum ProbeNegotiation {
     Paper,
 }
 
+impl ProbeNegotiation {
+    /// Whether an end answers probes; `agreed`: the handshake agreed on probes.
+    pub(crate) const fn answers(self, agreed: bool) -> bool {
+        match self {
+            Self::Negotiate => agreed,
+            Self::Paper => true,
+            Self::Off => false,
+        }
+    }
+}
+
 /// Explicit congestion notification (RFC 3168).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
@@ -238,7 +249,7 @@ pub struct Config {
     pub rtt_source: RttSource,
     /// Use the timestamp option.
     pub timestamps: bool,
-    /// Unit of timestamp values.
+    /// Unit of timestamp values; zero stands for one millisecond.
     pub timestamp_tick: Duration,
     /// Delayed acknowledgements.
     pub delayed_ack: DelayedAck,
@@ -322,6 +333,11 @@ impl Config {
     pub fn agrees_on_ecn(&self, peer: &Self) -> bool {
         let (a, b) = (self.ecn, peer.ecn);
         a != Ecn::Off && b != Ecn::Off && (a == Ecn::Ask || b == Ecn::Ask)
+    }
+
+    /// Unit of timestamp values, never zero: one millisecond if [`Self::timestamp_tick`] is zero.
+    pub(crate) fn tick(&self) -> Duration {
+        if self.timestamp_tick.is_zero() { Duration::from_millis(1) } else { self.timestamp_tick }
     }
 
     /// Initial receive buffer of a connection, bytes.

@@ -17,9 +17,7 @@ pub(crate) struct Timestamps {
 
 impl Timestamps {
     pub(crate) fn new(config: &Config) -> Self {
-        let tick = config.timestamp_tick;
-        let tick = if tick.is_zero() { Duration::from_millis(1) } else { tick };
-        Self { recent: 0, offset: 0, tick: Ticks::every(tick) }
+        Self { recent: 0, offset: 0, tick: Ticks::every(config.tick()) }
     }
 
     /// Sets the initial timestamp to `offset` + 1; otherwise it is 1.

@@ -11,7 +11,7 @@ use crate::store::Store;
 pub(super) struct Notification {
     /// ECN was negotiated.
     pub(super) agreed: bool,
-    /// Our SYN offered ECN.
+    /// Our first SYN offered ECN.
     asked: bool,
     /// A CE mark has arrived, and the peer has not yet signalled CWR (§6.1.3).
     echo: bool,
@@ -21,15 +21,15 @@ const BOTH: Flags = Flags::ECE.with(Flags::CWR);
 
 impl<S: Store> Connection<S> {
     /// ECN flags of a SYN or SYN-ACK. A retransmitted SYN offers nothing: middleboxes may drop SYNs with ECN
-    /// (§6.1.1.1).
+    /// (§6.1.1.1). The first SYN may have arrived all the same, and the peer then marks its data as ECN-capable: a SYN-ACK
+    /// that grants ECN still concludes the negotiation (§6.1.1).
     pub(super) fn ecn_of_syn(&mut self, answering: bool) -> Flags {
-        let first = self.handshake.tries == 1;
-        self.ecn.asked = !answering && first && self.config.ecn == Ecn::Ask;
-        match answering {
-            true if self.ecn.agreed => Flags::ECE,
-            false if self.ecn.asked => BOTH,
-            _ => Flags::NONE,
+        if answering {
+            return if self.ecn.agreed { Flags::ECE } else { Flags::NONE };
         }
+        let offers = self.handshake.tries == 1 && self.config.ecn == Ecn::Ask;
+        self.ecn.asked |= offers;
+        if offers { BOTH } else { Flags::NONE }
     }
 
     /// Takes the ECN flags of the peer's SYN or SYN-ACK: ECE and CWR request ECN, ECE alone grants it (§6.1.1).

@@ -34,7 +34,7 @@ pub use path::FoundMtu;
 pub use time_wait::TimeWaitState;
 
 use crate::ack_ratio::{AckRatio, LONGEST_HELD};
-use crate::config::{AckCc, Config, LossDetection, MIN_MSS, ProbeNegotiation};
+use crate::config::{AckCc, Config, LossDetection, MIN_MSS};
 use crate::ration::Ration;
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Segment, Seq};
@@ -287,12 +287,7 @@ impl<S: Store> Connection<S> {
     }
 
     fn begin(&mut self, now: Instant, peer: &Peer) {
-        let answer = match self.config.probes {
-            ProbeNegotiation::Negotiate => peer.probes,
-            ProbeNegotiation::Paper => true,
-            ProbeNegotiation::Off => false,
-        };
-        self.receiver.start(self.sack_ok, answer, self.timestamps);
+        self.receiver.start(self.sack_ok, self.config.probes.answers(peer.probes), self.timestamps);
         self.marks_waves = self.wants_waves();
         self.sender.start(now, peer);
         self.wl1 = self.receiver.next_expected();
@@ -407,7 +402,7 @@ impl<S: Store> Connection<S> {
     pub fn counters(&self) -> Counters {
         self.sender.counters()
     }
-    /// The sending half's last judgement of a loss, returned once: see [`Sender::take_congestion_report`].
+    /// The sending half's last congestion report, returned once: see [`Sender::take_congestion_report`].
     #[inline]
     pub fn take_congestion_report(&mut self) -> Option<CongestionReport> {
         self.sender.take_congestion_report()

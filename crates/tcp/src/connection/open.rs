@@ -59,10 +59,12 @@ impl<S: Store> Connection<S> {
             self.establish(now, u64::from(seg.window), rtt);
             self.receiver.ack_or_data();
         } else {
-            // Simultaneous open. The SYN-ACK is not a retransmission of our SYN.
+            // Simultaneous open. The SYN-ACK is not a retransmission of our SYN. The handshake gives no RTT sample: the
+            // peer's SYN-ACK answers our SYN, which left before our SYN-ACK did.
             self.state = State::SynReceived;
             self.handshake.syn_due = true;
             self.handshake.tries = 0;
+            self.handshake.untimed = true;
         }
         Ok(())
     }

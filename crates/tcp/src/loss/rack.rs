@@ -95,8 +95,6 @@ pub struct Rack {
     reo_wnd_mult: u32,
     reo_wnd_persist: u32,
     dsack_round: Option<u64>,
-    /// Bytes delivered by the current acknowledgement, for PRR; 0 when the timer triggered the detection.
-    pub(crate) delivered: u64,
     /// Bytes of retransmissions declared lost and not yet taken.
     lost_again: u64,
     /// Losses declared and not yet taken: index, bytes, and total bytes ever lost at that time.
@@ -110,7 +108,6 @@ impl Rack {
     /// Initial state, before anything is sent.
     #[must_use]
     pub fn new(config: &Config) -> Self {
-        let tick = config.timestamp_tick;
         Self {
             order: Order::new(),
             awaiting: BinaryHeap::new(),
@@ -127,11 +124,10 @@ impl Rack {
             reo_wnd_mult: 1,
             reo_wnd_persist: PERSIST,
             dsack_round: None,
-            delivered: 0,
             lost_again: 0,
             losses: Vec::new(),
             dup_thresh: config.dup_thresh,
-            tick: if tick.is_zero() { Duration::from_millis(1) } else { tick },
+            tick: config.tick(),
         }
     }
 

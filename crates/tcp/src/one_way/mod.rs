@@ -92,12 +92,7 @@ pub fn one_way<S: Store>(
         },
     );
     let mut receiver = Receiver::new(config);
-    let answers = match config.probes {
-        ProbeNegotiation::Negotiate => options.probes,
-        ProbeNegotiation::Paper => true,
-        ProbeNegotiation::Off => false,
-    };
-    receiver.start(options.sack, answers, options.timestamps);
+    receiver.start(options.sack, config.probes.answers(options.probes), options.timestamps);
     receiver.discard();
     if let Some(ratio) = &options.ack_cc {
         receiver.acknowledge_every(ratio.ratio(), LONGEST_HELD);

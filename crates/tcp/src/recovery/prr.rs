@@ -3,7 +3,7 @@
 /// State of one recovery, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Prr {
-    /// `RecoverFS`: FlightSize at the start.
+    /// `RecoverFS`: data outstanding at the start, without what had been SACKed before (§6.1).
     recover_fs: u64,
     /// `prr_delivered`: bytes delivered since the start.
     delivered: u64,
@@ -14,8 +14,8 @@ pub(crate) struct Prr {
 }
 
 impl Prr {
-    pub(crate) fn begin(flight: u64) -> Self {
-        Self { recover_fs: flight.max(1), ..Self::default() }
+    pub(crate) fn begin(recover_fs: u64) -> Self {
+        Self { recover_fs: recover_fs.max(1), ..Self::default() }
     }
     /// RFC 9937 §6.2, on every acknowledgement during recovery. `safe`: `SND.UNA` advances and no further loss
     /// is indicated.

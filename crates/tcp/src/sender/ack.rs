@@ -301,7 +301,7 @@ impl<S: Store> Engine<S> {
         let sample = match self.config.rtt_source {
             RttSource::Timed => self.rtt.timed_sample(ack, now),
             RttSource::Timestamps => {
-                let (oldest, tick) = (first.map(|f| now - f), self.config.timestamp_tick);
+                let (oldest, tick) = (first.map(|f| now - f), self.config.tick());
                 echo.and_then(|e| self.rtt.plausible_echo(e, oldest, rtt, tick)).or(rtt)
             }
             RttSource::EveryAck => rtt,
@@ -421,7 +421,7 @@ impl<S: Store> Engine<S> {
         let watched = self.repair.as_ref().is_some_and(|r| r.undo.watch);
         if watched || t.dsack {
             // An echo from before the first transmission of the acknowledged data proves nothing.
-            let (first, tick) = (t.acked.first_sent, self.config.timestamp_tick);
+            let (first, tick) = (t.acked.first_sent, self.config.tick());
             let age = a.echo.filter(|age| first.is_some_and(|f| *age <= now - f + tick));
             // A peer that negotiated SACK and reports no blocks answers new data with bare duplicates. Like blocks, they
             // show that nothing older has arrived (RFC 5682 §3.1 step 3a).
@@ -447,7 +447,7 @@ impl<S: Store> Engine<S> {
         let echoes = !self.sack && self.answered == went_back;
         let enough = || self.dupacks >= self.config.dup_thresh || (self.sack && self.board.head_lost());
         if t.duplicate && !by_time && !echoes && enough() {
-            self.enter_recovery(now, Signal::Loss);
+            self.enter_recovery(now, Signal::Loss, t.delivered());
         } else if a.ece && t.outstanding && self.board.una() > self.answered_until() {
             self.answer_mark(now);
         }

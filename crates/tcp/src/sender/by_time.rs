@@ -49,17 +49,10 @@ impl<S: Store> Engine<S> {
     /// Ends the processing of an acknowledgement: losses start a recovery, and a timer is set.
     #[inline(never)]
     pub(super) fn react_by_time(&mut self, now: Instant, a: &Arrival<'_>, t: &AckEffect) {
-        let delivered = t.delivered();
-        if let Some(by_time) = &mut self.by_time {
-            by_time.rack.delivered = delivered;
-        }
         if self.state.is_open() && self.first_lost().is_some() {
-            self.enter_recovery(now, Signal::Loss);
+            self.enter_recovery(now, Signal::Loss, t.delivered());
         } else if self.state.is_open() {
             self.tail_loss_probe_acknowledged(now, a, t);
-        }
-        if let Some(by_time) = &mut self.by_time {
-            by_time.rack.delivered = 0;
         }
         self.set_loss_timer(now, t.acked.bytes > 0);
     }
@@ -108,7 +101,7 @@ impl<S: Store> Engine<S> {
         if self.first_lost().is_some() {
             let (mode, smss) = (self.mode(), self.space.smss.into());
             match &mut self.state {
-                State::Open => self.enter_recovery(now, Signal::Loss),
+                State::Open => self.enter_recovery(now, Signal::Loss, 0),
                 // PRR sends on acknowledgements. The timer replaces one that did not come: it allows one segment.
                 State::Recovery(recovery) if mode == RecoveryMode::Prr => recovery.prr.allow(smss),
                 State::Recovery(_) | State::Loss => {}

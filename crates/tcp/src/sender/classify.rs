@@ -147,8 +147,7 @@ impl<S: Store> Engine<S> {
                 self.go_back(now, true);
             }
             RecoveryMode::Prr => {
-                let flight = self.board.span();
-                self.begin_prr(flight);
+                self.begin_prr(0);
             }
             RecoveryMode::Reno | RecoveryMode::NewReno | RecoveryMode::Sack => {}
         }

@@ -498,14 +498,16 @@ impl<S: Store> Engine<S> {
     pub(super) fn fast_recovery(&self) -> bool {
         self.state.recovery().is_some()
     }
-    /// The recovery mode: that of the policy, except that a recovery not reported to the algorithm does not reduce
-    /// the window.
+    /// The recovery mode: that of the policy, with two exceptions. A peer without SACK gets NewReno instead of a SACK recovery,
+    /// and a recovery not reported to the algorithm does not reduce the window.
     pub(super) fn mode(&self) -> RecoveryMode {
         self.mode_if(self.state.is_quiet())
     }
     /// The mode of a recovery that is, or is not, `quiet`.
     pub(super) fn mode_if(&self, quiet: bool) -> RecoveryMode {
         match self.control.policy().recovery {
+            // Only partial acknowledgements show further losses then (RFC 6582 §1).
+            RecoveryMode::Sack | RecoveryMode::Prr if !self.sack => RecoveryMode::NewReno,
             RecoveryMode::Prr if quiet => RecoveryMode::Sack,
             // A lost path MTU probe is retransmitted as several segments: a partial acknowledgement asks for the
             // next.

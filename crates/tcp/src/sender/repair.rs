@@ -47,8 +47,9 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// A loss was found: the algorithm reduces, and the first retransmission is forced.
-    pub(super) fn enter_recovery(&mut self, now: Instant, signal: Signal) {
+    /// A loss was found: the algorithm reduces, and the first retransmission is forced. `delivered`: bytes that the current
+    /// acknowledgement delivers; 0 if a timer or the algorithm found the loss.
+    pub(super) fn enter_recovery(&mut self, now: Instant, signal: Signal, delivered: u64) {
         self.counters.recoveries += 1;
         let quiet = self.begins_quietly(signal);
         let una = self.board.una();
@@ -119,27 +120,18 @@ impl<S: Store> Engine<S> {
         }
         self.due.set(PendingActions::HEAD);
         if mode == RecoveryMode::Prr {
-            self.begin_prr(flight);
+            self.begin_prr(delivered);
         }
     }
 
-    pub(super) fn begin_prr(&mut self, flight: u64) {
-        if let Some(by_time) = &self.by_time {
-            // RFC 9937 §6.2: data SACKed before is excluded from RecoverFS.
-            let delivered = by_time.rack.delivered;
-            let before = self.board.sacked().saturating_sub(delivered);
-            self.set_prr(Prr::begin(flight.saturating_sub(before)));
-            self.prr_ack(delivered, false);
-        } else {
-            let reported = u64::from(self.space.smss) * u64::from(self.dupacks.min(3));
-            self.set_prr(Prr::begin(flight));
-            self.prr_ack(reported, false);
-        }
-    }
-    fn set_prr(&mut self, prr: Prr) {
+    /// Starts PRR in the recovery in progress; `delivered` as in [`Self::enter_recovery`]. `RecoverFS` excludes data SACKed
+    /// earlier and includes what the current acknowledgement delivers, SACKed or cumulatively (RFC 9937 §6.1).
+    pub(super) fn begin_prr(&mut self, delivered: u64) {
+        let recover_fs = (self.board.span() + delivered).saturating_sub(self.board.sacked());
         if let Some(recovery) = self.state.recovery_mut() {
-            recovery.prr = prr;
+            recovery.prr = Prr::begin(recover_fs);
         }
+        self.prr_ack(delivered, false);
     }
     /// Bytes that PRR lets leave.
     pub(super) fn prr_budget(&self) -> u64 {
@@ -215,7 +207,7 @@ impl<S: Store> Engine<S> {
             let data = ReducedData {
                 from: self.board.una(),
                 to: self.board.max(),
-                // A timeout during a repair is spurious if the repair's own copy of the head is acknowledged.
+                // A timeout during a repair is spurious, too, if the acknowledgement is of the copy that the repair sent before.
                 head_repeated: !(again || nested) && self.board.head().is_some_and(|h| h.rtx_count > 0),
                 repeated: self.board.repeated().div_ceil(smss) as u32,
             };
@@ -245,16 +237,16 @@ impl<S: Store> Engine<S> {
         let mut spurious = false;
         if config.dsack_undo && dsack && !legacy {
             if let Some(&block) = a.blocks.first() {
-                // After a timeout only the head has gone again. If what was sent before it is still missing where its copy has arrived, an
-                // outage has taken that, and the acknowledgement of the head: to count it as in flight would wait for another timeout.
-                // What was sent before a segment that has arrived, and is missing, is lost (RFC 8985 §6.2); F-RTO still decides by new data
-                // (RFC 5682 §3.1).
+                // After a timeout only the head is retransmitted. A report of its copy shows that the original head had arrived and
+                // its acknowledgement was lost. If other data of the timeout is still missing then, an outage has lost that data, too
+                // (RFC 8985 §6.2: it was sent before a segment that has arrived). Undoing the timeout would count the lost data as in
+                // flight until another timeout. F-RTO still decides by new data (RFC 5682 §3.1).
                 let whole = !state.is_loss() || una >= repair.undo.until();
                 spurious = repair.undo.reported(block, smss) && whole;
             }
         }
         if summary.advanced && config.eifel {
-            spurious |= repair.undo.older(now, summary.age, config.timestamp_tick);
+            spurious |= repair.undo.older(now, summary.age, config.tick());
         }
         match repair.frto.step(&summary, una, *sack, || space.new_len(board, config).is_ok()) {
             Verdict::Open => {}
@@ -262,8 +254,8 @@ impl<S: Store> Engine<S> {
             Verdict::Genuine => {
                 self.end_frto();
                 if self.sack && !summary.advanced && a.blocks.is_empty() {
-                    // Without blocks the new segments stay in the pipe and fill the window, and no later acknowledgement
-                    // would let the repair begin. RFC 5682 §3.1 step 3a admits a third segment.
+                    // Without SACK blocks the new segments still count as in flight and fill the window, so no later
+                    // acknowledgement would let the repair begin. RFC 5682 §3.1 step 3a admits a third segment.
                     self.repeat_head();
                 }
             }
@@ -316,10 +308,9 @@ impl<S: Store> Engine<S> {
     }
 
     /// Step 1: the timer expired; `fresh`: nothing was being repaired. F-RTO is not used during a fast recovery or the
-    /// repair after an earlier timeout (`recover` or RecoveryPoint is not below `SND.UNA`), nor with a receiver that
-    /// reneges. If the timer expires again before any acknowledgement of new data, step 2 has set neither of them, and
-    /// §3.1 goes to step 1 of the algorithm: nothing but the head was retransmitted, and the timeouts are as spurious as
-    /// the first.
+    /// repair after an earlier timeout (`recover` or `RecoveryPoint` is not below `SND.UNA`), nor with a receiver that
+    /// reneges. If the timer expires again before any acknowledgement of new data, §3.1 returns to step 1: only the head has
+    /// been retransmitted, so the further timeouts are spurious if the first one is.
     pub(super) fn begin_frto(&mut self, now: Instant, fresh: bool, reneged: bool) {
         let fresh = fresh || self.repair.as_ref().is_some_and(|r| r.frto.waits());
         let wanted = self.config.f_rto && fresh && self.evidence_counts() && !reneged;
@@ -382,5 +373,40 @@ impl<S: Store> Engine<S> {
         let len = self.new_len()?;
         self.repair().frto.sent();
         Ok(self.send_new_by_time(now, len))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::engine::tests::started;
+    use super::*;
+    use crate::config::{Config, LossDetection};
+    use crate::store::Counted;
+    use skyhaul_base::Duration;
+    use skyhaul_cc::{InitialWindow, Rules};
+
+    /// How many segments PRR sends at once when, of 20 in flight, an acknowledgement up to `ack` with the block `sacked`
+    /// begins the recovery.
+    fn sent_at_entry(loss_detection: LossDetection, ack: u64, sacked: (u64, u64)) -> usize {
+        let rules = Rules { initial_window: InitialWindow::Segments(20.0), ..Rules::RFC };
+        let config = Config { mss: 1000, rules, loss_detection, window_validation: false, ..Config::rfc() };
+        let mut s = started::<Counted>(config, "prr");
+        s.offer(Instant::ZERO, 100_000);
+        assert_eq!(core::iter::from_fn(|| s.poll(Instant::ZERO)).count(), 20);
+        let (now, blocks) = (Instant::ZERO + Duration::from_millis(100), [sacked]);
+        let a = Arrival { blocks: &blocks, ..Arrival::plain(ack, 1_000_000, None) };
+        s.acknowledge(now, &a).expect("of data that was sent");
+        assert_eq!(s.snapshot().phase, Phase::Recovery);
+        core::iter::from_fn(|| s.poll(now)).count()
+    }
+
+    #[test]
+    fn prr_counts_what_the_first_acknowledgement_of_a_recovery_delivers() {
+        // RFC 9937 §6: 4 of 20 segments are delivered, and ssthresh is 10: ceil(4 * 10 / 20).
+        assert_eq!(sent_at_entry(LossDetection::DupAcks, 1, (1001, 5001)), 2);
+        assert_eq!(sent_at_entry(LossDetection::Rack, 1, (1001, 5001)), 2);
+        // 4 segments are acknowledged and 3 SACKed; of the 16 left, ssthresh is half: ceil(7 * 8 / 20). Without RACK an
+        // acknowledgement that advances begins no recovery.
+        assert_eq!(sent_at_entry(LossDetection::Rack, 4001, (5001, 8001)), 3);
     }
 }

@@ -26,7 +26,7 @@ impl<S: Store> Engine<S> {
         if self.due.take(PendingActions::SUSPICION) && !self.board.is_empty() {
             self.decree_head_lost(now);
             match self.state {
-                State::Open => self.enter_recovery(now, Signal::Loss),
+                State::Open => self.enter_recovery(now, Signal::Loss, 0),
                 State::Recovery(_) => self.due.set(PendingActions::HEAD),
                 // Go-back-N sends it again as the window allows.
                 State::Loss => {}

@@ -237,6 +237,16 @@ fn both_ends_take_part_if_one_asks_and_the_other_is_able() {
 }
 
 #[test]
+fn a_syn_ack_that_grants_what_only_the_first_syn_asked_for_concludes_the_negotiation() {
+    // The peer's SYN-ACK to the first SYN was late; the repeated SYN asks for nothing (§6.1.1.1). The peer marks its data as
+    // ECN-capable all the same, so its marks must be echoed.
+    let mut s: Script<Counted> = Script::client(&config(), &Control::by_name("newreno").unwrap());
+    s.at(1.2).expect_at(0.0, "SEC 0:0").expect_at(1.0, "S 0:0");
+    s.accept("SE. 0:0 ack 1 win 9000 <mss 1000,sackOK>").expect(". 1:1 ack 1");
+    s.accept(". 1:1001 ack 1 win 9000 <ce>").expect("E. 1:1 ack 1001");
+}
+
+#[test]
 fn an_answer_that_repeats_the_question_is_no_agreement() {
     // A peer that reflects unknown bits (§6.1.1), and one that answers with CWR alone.
     for (flags, agreed) in [("SE.", true), ("SEC.", false), ("SC.", false), ("S.", false)] {

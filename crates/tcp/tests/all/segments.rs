@@ -268,6 +268,26 @@ fn limited_transmit_and_fast_retransmit() {
 }
 
 #[test]
+fn without_sack_a_partial_acknowledgement_shows_the_next_loss_to_every_control() {
+    for cc in ["newreno", "sack", "prr", "cubic", "bbr"] {
+        let cc = Control::by_name(cc).expect("known");
+        let mut s: Script<Counted> = Script::established(&Config { sack: Some(false), ..config() }, &cc);
+        s.write(20_000);
+        // Of the segments, those at 1 and 2001 are lost.
+        s.at(0.1).drain();
+        for _ in 0..3 {
+            s.accept(". 1:1 ack 1 win 100000");
+        }
+        let sent = s.drain();
+        assert!(sent.iter().any(|t| t.starts_with(". 1:1001")), "{cc:?}: {sent:?}");
+        s.at(0.2).accept(". 1:1 ack 2001 win 100000");
+        let sent = s.drain();
+        assert!(sent.iter().any(|t| t.starts_with(". 2001:3001")), "{cc:?}: {sent:?}");
+        assert_eq!((s.conn.counters().timeouts, s.conn.counters().recoveries), (0, 1), "{cc:?}");
+    }
+}
+
+#[test]
 fn window_updates_and_data_are_no_duplicate_acknowledgements() {
     let mut s = talk(&Config { sack: Some(false), ..config() });
     s.write(4000);

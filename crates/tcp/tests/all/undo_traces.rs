@@ -1,5 +1,5 @@
-//! Reductions that answered no loss, segment by segment: spurious timeouts after a delay spike, reordering taken for
-//! loss, and losses that stay losses.
+//! Spurious reductions, segment by segment: timeouts after a delay spike and reordering taken for loss are undone, reductions
+//! after real losses are not.
 //!
 //! Every trace opens with one segment at 0 that is acknowledged at 0.1 s: SRTT 100 ms, RTO 1 s (its lower bound), and
 //! a window of 4 segments of 1000 bytes.
@@ -159,6 +159,15 @@ fn an_echo_older_than_the_retransmission_undoes_the_timeout_at_once() {
         let first = if undone == 1 { ". 5001:6001" } else { ". 2001:3001" };
         assert!(out[0].starts_with(first), "{echo}: {out:?}");
     }
+}
+
+#[test]
+fn a_timestamp_unit_of_zero_stands_for_a_millisecond() {
+    let unset = Config { timestamp_tick: skyhaul_base::Duration::ZERO, ..eifel() };
+    let mut s = four(&unset, "sack");
+    s.at(1.15).drain();
+    s.at(1.2).accept(". 1:1 ack 2001 win 90000 <ts 1 101>");
+    assert_eq!(counted(&s).3, 1);
 }
 
 #[test]
