@@ -32,7 +32,7 @@ enum Event {
     Expires,
 }
 
-/// The events at one end, with their times.
+/// Recorded events at one end, with their times.
 type Story = Vec<(Instant, Event)>;
 
 fn end<S: Store>(cc: &str, ours: u32, theirs: u32) -> Connection<S> {

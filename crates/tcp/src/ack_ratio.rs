@@ -22,10 +22,10 @@ use skyhaul_base::{Duration, math};
 
 /// The initial ratio of RFC 5690 §4.1, which is that of delayed acknowledgements (RFC 1122 §4.2.3.2).
 const FIRST: u32 = 2;
-/// Largest value of the option.
+/// Largest ratio, segments per acknowledgement: the option has eight bits (RFC 5690 §4.2).
 const MOST: u32 = 255;
 
-/// Longest delay of an acknowledgement if the peer asks for few (ns-2: DelAck).
+/// Longest delay of an acknowledgement if the peer sets the ACK ratio, as in ns-2 (`interval_` of TCPSink/DelAck).
 pub(crate) const LONGEST_HELD: Duration = Duration::from_millis(100);
 
 /// An acknowledgement, and the sender's state at that time.
@@ -74,7 +74,7 @@ pub(crate) struct AckRatio {
     congested: bool,
     /// Consecutive windows without loss or mark.
     clean: u32,
-    /// How many of these decrease the ratio.
+    /// Consecutive clean windows after which the ratio decreases.
     needed: u32,
 }
 

@@ -2,9 +2,9 @@
 
 use skyhaul_base::{Duration, Instant, Rate};
 
-/// Delays each packet until the previous one has had its time at the pacing rate. That is the rate of the moment, not
-/// the one at which the previous packet left: when a timeout is undone, the wait for the window of one segment ends with
-/// that window.
+/// Delays each packet by the transmission time of the previous one at the pacing rate. The current rate counts, not the
+/// rate at the departure of the previous packet: undoing a timeout raises the rate, and the long wait that belonged to the
+/// low rate ends at once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pacer {
     /// Departure and length of the previous packet.

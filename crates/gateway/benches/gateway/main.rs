@@ -7,17 +7,17 @@
 //! make bench-gateway GATEWAY="fast cubic"         # without the relay to compare with
 //! make bench-gateway GATEWAY=begin                # the first two seconds of 100 downloads
 //! make bench-gateway GATEWAY="fast --threads 2"    # gateways with several threads
-//! make bench-gateway GATEWAY="turnover --clients 16" # so many at a time, in place of 64
+//! make bench-gateway GATEWAY="turnover --clients 16" # 16 clients at a time instead of 64
 //! make bench-gateway GATEWAY="packaged --seconds 20" # the file of the packages, with the rate of the link
 //! make bench-gateway GATEWAY=waits                # a black hole, and an outage of 70 s
 //! make bench-gateway GATEWAY=turns                # ten downloads of a client beside one of another
 //! make bench-gateway GATEWAY="pepsal scps-like --pepsal /path/to/pepsal"
 //! ```
-//! The link carries 10.4 Mbit/s each way, 275 ms each way, and drops the newest beyond 50 packets; packets are lost behind the
-//! queue. Threads carry them: "late" is the share of packets that a thread carried more than 2 ms after their time, since the
-//! machine was busy, and "latest" the worst of them. Such a run says little. The gateways pace to 10.38 Mbit/s, and their windows
-//! are as large as they may be from the start: the path is known. Clients and servers are the kernel's, with CUBIC. "kernel" is
-//! a relay by TPROXY and splice(2) with BBR in each router.
+//! The link has 10.4 Mbit/s and a delay of 275 ms each way, and a tail-drop queue of 50 packets; losses happen behind the queue.
+//! Threads of this program carry the packets. "late" is the share of packets that left more than 2 ms after their time because
+//! the machine was busy, and "latest" the largest such delay: a run with late packets is not a valid measurement. The gateways
+//! pace to 10.38 Mbit/s, and their windows have the full size from the start, since the path is known. Clients and servers are
+//! those of the kernel, with CUBIC. "kernel" is a relay by TPROXY and splice(2) with BBR in each router.
 
 #[path = "../../tests/gateway/bed.rs"]
 #[allow(dead_code, reason = "the tests use the rest")]
@@ -42,7 +42,7 @@ fn main() {
     }
 }
 
-/// What stands in the routers, and what a gateway of ours is told; "none": nothing.
+/// What runs in both routers, by name, and the keys in the file of our gateway; with "none" the routers only forward.
 const BOXES: [(&str, &str); 10] = [
     ("none", ""),
     ("kernel", ""),
@@ -55,20 +55,23 @@ const BOXES: [(&str, &str); 10] = [
     ("hark", "cc = \"hark\""),
     ("scps-like", "cc = { name = \"scps-like\", window = 1000.0 }"),
 ];
-/// What is measured on a fast link.
+/// Measurements other than that of each entry of [`BOXES`] over GEO.
 const WORDS: [&str; 6] = ["turns", "waits", "fast", "begin", "turnover", "idle"];
-/// A gateway with the file of the packages.
+/// Our gateway with the file that the packages install.
 const PACKAGED: &str = "packaged";
+/// Size of a short download, bytes.
 const SHORT: usize = 1_000_000;
+/// Port of the server.
 const PORT: u16 = 7000;
 /// Silence after which a download has failed.
 const SILENCE: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// What stands in both routers.
+/// What runs in both routers.
 enum Boxes {
     None,
+    /// Our gateways.
     Ours([Running; 2]),
-    /// Relays of the kernel's, or PEPsal: processes that are killed.
+    /// Relays through sockets of the kernel, or PEPsal: child processes, which are killed at the end.
     Others(Vec<Child>),
 }
 
@@ -77,12 +80,13 @@ impl Boxes {
         let others = |command: &(dyn Fn() -> Command + Sync)| {
             let start = |at: usize| {
                 let mut child = bed.spaces[at].within(|| command().spawn().expect("starts")).expect("enters");
-                // A relay says when it is ready; others do not.
+                // A relay prints a line when it is ready; PEPsal prints none.
                 match child.stdout.take() {
                     Some(out) => drop(BufReader::new(out).read_line(&mut String::new())),
                     None => std::thread::sleep(std::time::Duration::from_secs(1)),
                 }
-                // Without it, connections would be forwarded, and measured as if it were there.
+                // If the process had ended, the router would forward connections, and their times would count as those of
+                // the process.
                 assert_eq!(child.try_wait().expect("is a child"), None, "{name} has ended");
                 child
             };
@@ -102,8 +106,8 @@ impl Boxes {
 }
 
 impl Boxes {
-    /// Processor time of what stands in the routers, and of clients, servers and that together, seconds. What the kernel does in
-    /// the background for them is not in it.
+    /// Processor time, seconds: of the processes in the routers, and of these with the clients and servers. Work that the
+    /// kernel does in the background for them is not counted.
     fn spent(&self) -> [f64; 2] {
         let children: Vec<u32> = match self {
             Self::None => Vec::new(),
@@ -151,7 +155,7 @@ fn pepsal_of(path: &str) -> Command {
          echo bbr >/proc/sys/net/ipv4/tcp_congestion_control && echo 0 >/proc/sys/net/ipv4/tcp_early_demux && \
          exec \"$0\" -v -p 5000"
     );
-    // It tells of every connection.
+    // PEPsal prints a line for every connection.
     c.args(["-c", &line, path]).stdout(Stdio::null()).stderr(Stdio::null());
     c
 }
@@ -161,7 +165,7 @@ struct Arguments {
     seconds: f64,
     pepsal: Option<String>,
     threads: usize,
-    /// Connections at a time that are opened for turnover.
+    /// Clients of the measurement "turnover", each with one connection at a time.
     clients: usize,
     only: Vec<String>,
 }
@@ -184,7 +188,7 @@ impl Arguments {
     fn wants(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|o| o == name)
     }
-    /// Whether ours is measured on a fast link without anything to compare it with.
+    /// Whether only our gateway is measured on the fast link, without the relay of the kernel.
     fn alone(&self) -> bool {
         self.only.iter().any(|o| o == "cubic") && self.is_fast()
     }
@@ -257,7 +261,7 @@ fn all(arguments: &Arguments) {
             println!("{name:<12} {first:>6.2} {second:>6.2}   {silence:>6.2}");
         }
     }
-    // In turn, so that what else runs on the machine is shared.
+    // The three are measured in turn, so that other load of the machine affects all of them.
     if arguments.wants("fast") {
         println!(
             "\n100 downloads at a time over a link without delay, Gbit/s (processor seconds per gigabyte: in both routers, in all)"
@@ -295,7 +299,7 @@ fn geo(loss: f64) -> Link {
     Link { delay: Duration::from_millis(275), loss, rate, ..Link::default() }
 }
 
-/// What the file of a gateway on the emulated link says of it.
+/// The keys about the link in the file of our gateway.
 fn over_geo(name: &str, keys: &str) -> String {
     const RATE: &str = "rate = \"10.38 Mbit/s\"\n";
     if name != PACKAGED {
@@ -339,7 +343,7 @@ fn hole(name: &str, keys: &str) -> Option<[f64; 2]> {
     Some([(); 2].map(|()| bed.spaces[CLIENT].within(|| download(120.0, SHORT).1).expect("enters")))
 }
 
-/// For how long nothing arrives of a download after an outage.
+/// Seconds from the end of an outage until data of a download arrives again.
 fn outage(name: &str, keys: &str) -> Option<f64> {
     let times = [15, 85].map(Duration::from_secs);
     let began = Clock::now();
@@ -359,9 +363,11 @@ fn outage(name: &str, keys: &str) -> Option<f64> {
     Some(first.into_inner() as f64 / 1e9)
 }
 
-/// How much per second, and processor time for a part of it: in both routers, and in all.
+/// Result of a measurement on the fast link.
 struct Measured {
+    /// Gbit/s, or connections per second.
     rate: f64,
+    /// Processor seconds per gigabyte, or per thousand connections: in both routers, and with clients and servers.
     cost: [f64; 2],
 }
 
@@ -371,7 +377,8 @@ impl Measured {
     }
 }
 
-/// Measures a relay of the kernel's and ours one after the other, so many times, and their ratio.
+/// Measures the path without a relay, with the relay of the kernel and with our gateways, `times` times in turn, and prints the
+/// ratio of our rate to that of the kernel's relay. `alone`: our gateways only.
 fn in_turn(times: usize, alone: bool, measure: &dyn Fn(&str) -> Option<Measured>) {
     let mut ratios = Vec::new();
     for _ in 0..times {
@@ -400,6 +407,7 @@ fn in_turn(times: usize, alone: bool, measure: &dyn Fn(&str) -> Option<Measured>
     println!("median of the ratios {:.3}", ratios[ratios.len() / 2]);
 }
 
+/// 100 downloads at a time over the fast link: Gbit/s.
 fn fast(name: &str, seconds: f64) -> Option<Measured> {
     let bed = Bed::fast("fast")?;
     let boxes = Boxes::of(&bed, name, "cc = \"cubic\"\n", None);
@@ -418,9 +426,10 @@ fn fast(name: &str, seconds: f64) -> Option<Measured> {
     Some(Measured { rate: bytes as f64 * 8.0 / seconds / 1e9, cost })
 }
 
-/// Quarters of a second that [`begin`] tells apart.
+/// Quarters of a second that [`begin`] distinguishes.
 const QUARTERS: usize = 8;
 
+/// Gbit/s in each of the first quarters of a second of 100 downloads that begin at once.
 fn begin(name: &str) -> Option<[f64; QUARTERS]> {
     let bed = Bed::fast("begin")?;
     let _boxes = Boxes::of(&bed, name, "cc = \"cubic\"\n", None);
@@ -445,6 +454,7 @@ fn begin(name: &str) -> Option<[f64; QUARTERS]> {
     Some(quarters.map(|n| n.into_inner() as f64 * 8.0 * 4.0 / 1e9))
 }
 
+/// New connections per second of `clients` clients, each connection with 100 bytes.
 fn turnover(name: &str, seconds: f64, clients: usize) -> Option<Measured> {
     let bed = Bed::fast("turnover")?;
     let boxes = Boxes::of(&bed, name, "cc = \"cubic\"\n", None);
@@ -471,7 +481,7 @@ fn turnover(name: &str, seconds: f64, clients: usize) -> Option<Measured> {
     Some(Measured { rate: done as f64 / seconds, cost })
 }
 
-/// What a connection costs that has carried something and is silent.
+/// Prints the memory of our gateways per silent connection that has carried a request and a byte.
 fn idle(connections: usize) {
     let Some(bed) = Bed::fast("idle") else { return };
     let boxes = Boxes::of(&bed, "cubic", "cc = \"cubic\"\n", None);
@@ -505,7 +515,7 @@ fn idle(connections: usize) {
 fn serve(bed: &Bed) {
     let at = SocketAddr::new(IpAddr::from([10, 2, 0, 2]), PORT);
     let listener = bed.spaces[SERVER].within(|| TcpListener::bind(at).expect("listens")).expect("enters");
-    // Children of the listener have its control.
+    // Accepted connections inherit the congestion control of the listener.
     socket2::SockRef::from(&listener).set_tcp_congestion(b"cubic").expect("the kernel has CUBIC");
     std::thread::spawn(move || {
         for mut s in listener.incoming().map_while(Result::ok) {
@@ -524,7 +534,7 @@ fn serve(bed: &Bed) {
                     left -= n;
                 }
                 if asked == 1u64.to_be_bytes() {
-                    // It is held until the client goes.
+                    // A download of one byte is one of `idle`: the connection stays open until the client closes it.
                     let _ = s.read(&mut asked);
                 }
             };
@@ -537,11 +547,12 @@ fn serve(bed: &Bed) {
 fn download(seconds: f64, bytes: usize) -> (usize, f64) {
     download_with(seconds, bytes, &|_| {})
 }
-/// The same; `note` is told of bytes as they arrive.
+/// As [`download`]; `note` gets the number of bytes of each read.
 fn download_with(seconds: f64, bytes: usize, note: &dyn Fn(usize)) -> (usize, f64) {
     download_from(2, SILENCE, seconds, bytes, note)
 }
-/// The same, by the client with this last byte of its address; it has failed after such a silence.
+/// As [`download_with`], from the address of the client with the last byte `client`; a download has failed when no byte
+/// arrives for `silence`.
 fn download_from(
     client: u8,
     silence: std::time::Duration,
@@ -565,7 +576,7 @@ fn download_from(
             return (0, (Clock::now() - began).as_secs_f64());
         }
     };
-    // One that hangs is as good as failed.
+    // A download that hangs ends with an error.
     s.set_read_timeout(Some(silence)).expect("sets");
     let mut chunk = vec![0; 1 << 16];
     let mut got = 0;

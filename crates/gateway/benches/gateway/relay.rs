@@ -1,5 +1,5 @@
-//! What the kernel alone can do: a relay of two sockets by TPROXY and splice(2), without a transport or buffers of its own.
-//! It stands where a gateway would, for comparison.
+//! A relay of two kernel sockets by TPROXY and splice(2), without a transport or buffers of its own, for comparison: it runs in
+//! the place of a gateway and shows what the kernel alone can do.
 
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::Mark;
@@ -7,10 +7,11 @@ use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 
-/// The first argument of a process that is one; the congestion control towards the link follows.
+/// The first argument of a relay process; the congestion control of its sockets follows.
 pub(crate) const WORD: &str = "relay-run";
-/// Where the rules send connections, and the mark of what the rules leave alone.
+/// The port to which the rules divert connections.
 const PORT: u16 = 5000;
+/// The mark of the relay's own packets. Packets with the mark 1 go to local sockets, so this mark is another one.
 const OURS: u32 = 7;
 
 const RULES: &str = "table inet relay {
@@ -31,7 +32,7 @@ fn sh(line: &str) {
 pub(crate) fn play(control: &str) {
     sh(&format!("nft '{RULES}'"));
     sh("ip rule add fwmark 1 lookup 100 && ip route add local default dev lo table 100");
-    // As for the gateway: packets of a socket that stands in for another one are not its own.
+    // As for the gateway: early demultiplexing would deliver forwarded packets to a local socket with the same addresses.
     let _ = std::fs::write("/proc/sys/net/ipv4/tcp_early_demux", "0");
     let socket = socket().expect("opens");
     socket.bind(&SocketAddr::from(([127, 0, 0, 1], PORT)).into()).expect("binds");
@@ -62,7 +63,7 @@ fn join(near: &TcpStream, client: SocketAddr, control: &str) -> io::Result<()> {
     let far: TcpStream = far.into();
     for s in [near, &far] {
         s.set_nodelay(true)?;
-        // Without that module the kernel's default remains.
+        // If the kernel lacks this control, its default remains.
         let _ = socket2::SockRef::from(s).set_tcp_congestion(control.as_bytes());
     }
     std::thread::scope(|s| {

@@ -58,7 +58,7 @@ struct Served<T> {
     closing: bool,
     /// Until when to wait for the peer's FIN.
     linger: Instant,
-    /// Whether any data moves, or, once it is closing, whether enough does.
+    /// Whether any data moves or, on a closing connection, at least [`LEAST`] bytes per time limit.
     still: Option<Standstill>,
     /// In a server that stops: the bytes acknowledged at the last check, and the time of the next check.
     stop_check: (u64, Instant),
@@ -100,8 +100,8 @@ impl<T> Served<T> {
             self.wake = self.linger;
             return false;
         }
-        // A slow reader cannot be distinguished from one that keeps its window closed (RFC 9293 §3.8.6.2.2), nor from one behind an outage:
-        // without a limit, each has all the time that it wants.
+        // A peer that reads slowly cannot be distinguished from one that keeps its window closed (RFC 9293 §3.8.6.2.2) or that
+        // an outage cuts off: without a limit, all of them may take any time.
         let Some(still) = self.still.as_mut().filter(|_| !idle.is_zero()) else { return false };
         let over = still.is_over(now, c, idle);
         self.wake = still.next(now, idle);

@@ -90,8 +90,8 @@ impl Session {
     pub fn started(&self) -> Option<Instant> {
         self.started
     }
-    /// When it finished all its work, or, after a stop, what the stop left of it; transfers that arrived at random may
-    /// continue.
+    /// When it finished its work; after a stop, the work that the stop left. Transfers that arrived at random may continue
+    /// after this time.
     #[must_use]
     pub fn finished(&self) -> Option<Instant> {
         self.finished

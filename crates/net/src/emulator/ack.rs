@@ -17,7 +17,7 @@ pub(super) fn read(bytes: &[u8], tcp: usize) -> Option<Acknowledgement> {
         number: u32::from_be_bytes([fixed[8], fixed[9], fixed[10], fixed[11]]),
         ecn: fixed[13] & ECN_FLAGS,
         stamp,
-        // Reserved flags may get a meaning one day.
+        // A future standard may assign the reserved bits.
         tells_more: other || fixed[12] & 15 != 0,
     })
 }

@@ -145,7 +145,7 @@ impl Lane {
             if read < BATCH {
                 let next = self.direction.next();
                 let at = if next == Instant::MAX { next } else { self.shared.start + (next - Instant::ZERO) };
-                // The last stretch is a busy wait, since a sleeping thread wakes a little late.
+                // The last part of the wait, `spin`, is busy, since a sleeping thread wakes some microseconds late.
                 let early =
                     if at == Instant::MAX || self.spin.is_zero() { at } else { before(at, self.spin) };
                 let woken = match self.wait.until(early.min(publish_at.max(now))) {

@@ -5,7 +5,7 @@
 
 use skyhaul_base::ring::Ring;
 
-/// Beyond all data.
+/// Stands for the end of a short segment where there is none: an offset beyond all data.
 const NOWHERE: u64 = u64::MAX;
 
 /// The ends of the outstanding short segments, ascending.

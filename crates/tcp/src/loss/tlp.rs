@@ -1,7 +1,7 @@
 //! Tail loss probe (RFC 8985 §7): without an acknowledgement for about two RTTs, one segment is sent to provoke an
 //! acknowledgement, so that RACK detects losses before the retransmission timer expires.
 
-/// Beyond every acknowledgement: no offset.
+/// No probe is outstanding: an offset beyond every acknowledgement.
 const NONE: u64 = u64::MAX;
 
 /// State of the tail loss probe.

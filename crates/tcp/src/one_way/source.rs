@@ -32,7 +32,7 @@ impl<S: Store> Source<S> {
     pub fn sender(&self) -> &Sender<S> {
         &self.sender
     }
-    /// The sender, for handing it data or taking its judgements.
+    /// The sender, for passing data to it and for taking its reports.
     pub fn sender_mut(&mut self) -> &mut Sender<S> {
         &mut self.sender
     }

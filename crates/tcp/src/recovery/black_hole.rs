@@ -8,7 +8,7 @@
 
 use skyhaul_base::{Duration, Instant};
 
-/// Consecutive timeouts after which a black hole is suspected.
+/// Consecutive timeouts after which a black hole is suspected, as in Linux with `tcp_retries1` = 3.
 const TIMEOUTS: u32 = 4;
 /// Payload of the first shorter segments, bytes, and of those with which a path MTU search begins (RFC 4821 §7.2;
 /// Linux: `tcp_base_mss`).
@@ -16,9 +16,9 @@ pub(crate) const BASE: u32 = 1024;
 /// Payload of the shortest segments, bytes: those of a packet of 552 bytes, the smallest size accepted from an ICMP message.
 /// Every outage leads to this size, so even smaller segments would be expensive.
 const LEAST: u32 = 512;
-/// Time before the first trial of the full size, and maximum time between trials (RFC 8899 §5.1.1,
-/// `PMTU_RAISE_TIMER`).
+/// Time before the first trial of the full size (*our choice*: an outage of the link is then usually over).
 const FIRST_TRIAL: Duration = Duration::from_secs(10);
+/// Maximum time between trials (RFC 8899 §5.1.1, `PMTU_RAISE_TIMER`).
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
 /// A suspected black hole.

@@ -32,11 +32,11 @@ pub(crate) struct ReducedData {
 /// State of the last reduction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Undo {
-    /// The next acknowledgement may decide, by its timestamp or for F-RTO.
+    /// The next acknowledgement must be examined: its timestamp may decide (Eifel), or F-RTO is in progress.
     pub(crate) watch: bool,
     /// There is a reduction that may be undone.
     open: bool,
-    /// It reduced the window.
+    /// The congestion control reduced its window.
     cut: bool,
     /// The data concerned, from the `SND.UNA` to the `SND.MAX` of that time.
     from: u64,

@@ -43,8 +43,8 @@ impl<S: Store> Engine<S> {
     pub(super) fn keep_copied(&mut self, una: u64, ack: u64) {
         let Some((seq, len)) = self.prober.copied() else { return };
         let end = seq + u64::from(len);
-        // Kept when its first bytes are released, while the store has all of it. A peer may acknowledge a part of a
-        // segment; the rest is then still in the store, and the part in `copy`.
+        // The segment is copied when its first bytes are about to be released, while the store still has all of it. If the
+        // peer acknowledges only a part of a segment, `copy` has the whole segment.
         if ack <= seq || una >= end {
             return;
         }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use skyhaul_base::{Instant, math};
 
-/// Sizes up to this are counted exactly, larger ones to an eighth of an octave.
+/// Burst sizes up to this, in segments, are counted exactly, larger ones to an eighth of an octave.
 const EXACT: u32 = 32;
 
 /// Bursts of data segments released by one event (an acknowledgement, a timer, a write of the application),
@@ -12,12 +12,13 @@ const EXACT: u32 = 32;
 pub struct Bursts {
     /// Bursts of one segment.
     pub(super) single: u64,
-    /// Segments in all others.
+    /// Segments in bursts of two or more.
     pub(super) segments: u64,
-    /// The number of others, and the largest size.
+    /// Bursts of two or more segments.
     many: u64,
+    /// Size of the largest of them, segments.
     largest: u32,
-    /// Number of bursts by size class; see [`size_class`].
+    /// Their number by size class; see [`size_class`].
     sizes: Vec<u32>,
 }
 

@@ -37,7 +37,7 @@ impl Control {
     /// Reads the policy again, at the times that the trait names.
     pub(super) fn renew_policy(&mut self) {
         self.policy = self.cc.policy();
-        // A user's control may forget to set this.
+        // A user's control may not set `low_priority_data`, so it is asked for every segment.
         self.prioritises = self.policy.low_priority_data || matches!(self.cc, Algorithm::User(_));
     }
 
@@ -81,7 +81,7 @@ impl Control {
         self.window = if self.byte_window {
             (cwnd * space.smss_f()) as u64
         } else {
-            // Four billion segments are as good as infinitely many.
+            // The cast saturates: a window of 2^32 - 1 segments limits no sender.
             u64::from(cwnd as u32) * u64::from(space.smss)
         };
         self.pacing = pacing;

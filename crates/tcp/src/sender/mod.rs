@@ -4,13 +4,13 @@
 //! Sender          what a driver calls; handles the ordinary acknowledgement by itself (predict)
 //! └ Engine        everything else: ack (an acknowledgement, step by step), transmit (the send loop), expire (timers),
 //!   │             repair (recoveries, timeouts, undo), by_time (RACK and its probe), answers (to low-priority probes)
-//!   ├ State       what it does about losses: nothing, a fast recovery, the repair after a timeout (state)
+//!   ├ State       the reaction to losses: none, a fast recovery, the repair after a timeout (state)
 //!   ├ PendingActions  what leaves even if the window is full; Hold: why data is held back
-//!   ├ Space       the send space: what was written, what the peer admits
-//!   ├ Board       what is outstanding
-//!   ├ ByTime      loss detection by time, where it is in use
-//!   ├ Repair      evidence about repairs, once there was one
-//!   ├ Classifier  what a loss was, where one is configured (classify)
+//!   ├ Space       the send space: written data, and the peer's window
+//!   ├ Board       outstanding segments
+//!   ├ ByTime      loss detection by time, if in use
+//!   ├ Repair      state of repairs and evidence that a reduction was spurious, from the first repair on
+//!   ├ Classifier  distinguishes channel errors from congestion, if configured (classify)
 //!   ├ Estimator   RTT and RTO
 //!   ├ Timers      deadlines
 //!   ├ Prober      low-priority probes

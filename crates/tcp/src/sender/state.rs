@@ -203,7 +203,7 @@ impl PendingActions {
 /// The send loop.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Loop {
-    /// It must run, with this clock.
+    /// The send loop must run; what triggered it.
     pub(super) pending: Option<Clock>,
     /// Segments that its current run has sent.
     pub(super) sent: u32,

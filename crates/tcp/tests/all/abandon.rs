@@ -1,4 +1,4 @@
-//! Connections that the application has closed both ways: how long they stay, and what ends them.
+//! Connections that the application has closed in both directions: how long they last, and what ends them.
 
 use skyhaul_base::Duration;
 use skyhaul_cc::Config as Control;
@@ -34,7 +34,7 @@ fn a_half_closed_connection_whose_application_reads_stays() {
     s.at(100_000.0).expect_nothing();
     assert_eq!(s.conn.state(), State::FinWait2);
     s.accept(". 1:1001 ack 2 win 50000").expect(". 2:2 ack 1001");
-    // From when the application lets go of it, too.
+    // The wait for the FIN begins when the application closes this direction as well.
     s.read(1000);
     s.at(100_010.0).abandon();
     s.at(100_069.9).expect_nothing();
@@ -81,7 +81,7 @@ fn text_that_nobody_will_read_is_answered_with_a_reset() {
         s.accept(&format!(". 1:101 ack {acked} win 50000")).expect(&format!("R {acked}:{acked}"));
         assert_eq!(s.conn.state(), State::Closed);
     }
-    // Blind text, which acknowledges what was never sent, ends nothing.
+    // Data with an acknowledgement of bytes never sent comes from no peer, and ends nothing.
     let mut s = talk(&config());
     s.abandon().expect("F. 1:1 ack 1");
     assert!(s.inject(". 1:101 ack 70000 win 50000").is_err());
@@ -100,7 +100,7 @@ fn what_was_written_still_arrives_however_slowly_but_a_closed_window_is_not_wait
         s.accept(&format!(". 1:1 ack {} win 2000", 1 + 1000 * n));
     }
     assert_eq!(s.conn.state(), State::FinWait1);
-    // It closes its window and answers every question.
+    // The peer closes its window and answers every window probe.
     let una = s.conn.sender().max();
     s.accept(&format!(". 1:1 ack {una} win 0"));
     s.drain();

@@ -1,5 +1,5 @@
-//! Congestion control of acknowledgements (RFC 5690): fewer of them where they are lost or marked, and never so few that data
-//! waits.
+//! Congestion control of acknowledgements (RFC 5690): losses and marks of acknowledgements make acknowledgements rarer, but data
+//! never waits for them.
 
 use crate::common;
 
@@ -65,7 +65,8 @@ fn a_clear_way_back_keeps_one_acknowledgement_for_every_second_segment() {
 
 #[test]
 fn lost_acknowledgements_make_them_fewer_and_no_data_goes_twice() {
-    // Every third is lost, but not at the end, where nothing would acknowledge for it: twice the ratio, and less again.
+    // Every third acknowledgement is lost, but none at the end, where no later acknowledgement would replace it. The ratio
+    // doubles, and falls again after the losses.
     let p = transfer([config(); 2], |n| {
         if (40..140).contains(&n) && n % 3 == 0 { Verdict::Lose } else { Verdict::Deliver }
     });
@@ -129,16 +130,16 @@ fn three_duplicates_tell_of_a_loss_whatever_the_ratio() {
     }
     // Six with the first one, unless that left by itself.
     assert_eq!(s.drain().len(), 1);
-    // 6001 is lost: each of the first three that follow is told of at once, then every sixth.
+    // 6001 is lost: each of the first three segments beyond it is acknowledged at once, then every sixth.
     let mut told = Vec::new();
     for n in 7..=21 {
         s.accept(&format!(". {n}001:{}001 ack 1 win 90000", n + 1));
         told.extend(s.drain().iter().map(|_| n));
     }
     assert_eq!(told, [7, 8, 9, 15, 21]);
-    // What fills the gap is answered at once.
+    // The segment that fills the gap is acknowledged at once.
     s.accept(". 6001:7001 ack 1 win 90000").expect(". 1:1 ack 22001");
-    // And nothing is held back for longer than the timer says.
+    // No acknowledgement is delayed for longer than the timer.
     s.accept(". 22001:23001 ack 1 win 90000").expect_nothing();
     let at = s.now().as_secs_f64();
     s.at(at + 0.2);

@@ -1,5 +1,5 @@
-//! A short outage takes the acknowledgement of what has arrived, and the segments behind it. The receiver reports the copy of the head as a
-//! duplicate: that copy was not needed, but the segments behind it are lost all the same.
+//! A short outage loses the acknowledgement of the first segment, and the segments behind it. The receiver then reports the
+//! retransmission of the first segment as a duplicate: the retransmission was needless, but the other segments are lost.
 //!
 //! As in `undo_traces`: SRTT 100 ms, RTO 1 s, a window of 4 segments of 1000 bytes, P0 to P3, which leave at 0.1 s.
 

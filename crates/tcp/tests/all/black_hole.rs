@@ -1,5 +1,5 @@
-//! Paths that swallow long packets without a word: the transfer goes on with shorter ones, and returns to the full size
-//! when the path takes it again.
+//! Path MTU black holes: the transfer continues with shorter segments, and returns to the full size when the path carries it
+//! again.
 
 use crate::common;
 
@@ -9,7 +9,7 @@ use skyhaul_cc::Config as Control;
 use skyhaul_tcp::{Bytes, Config};
 use skyhaul_testkit::{Departure, Pair, Setup, Side, Verdict};
 
-/// Endpoints of a real wire of 1500 bytes.
+/// The configuration of a host with an MTU of 1500 bytes; `by_time`: with RACK.
 fn wire(by_time: bool) -> Config {
     let config = Config { segment_limit: Some(1460), ..Config::modern() };
     if by_time { rack(config) } else { config }
@@ -17,7 +17,7 @@ fn wire(by_time: bool) -> Config {
 fn pair(config: Config, cc: &str) -> Pair<Bytes> {
     Setup::new(config, &Control::by_name(cc).expect("known"), Duration::from_millis(50)).build()
 }
-/// From `since` to `until`, seconds, nothing longer than `most` bytes gets through.
+/// From `since` to `until`, seconds, segments with more than `most` bytes of payload are lost.
 fn swallows(most: u32, since: f64, until: f64) -> impl FnMut(&Departure<'_>) -> Verdict {
     move |d| {
         let inside = d.now >= secs(since) && d.now < secs(until);
@@ -99,7 +99,7 @@ fn segments_of_a_simulation_have_no_size_that_a_path_could_mind() {
     assert_eq!((size(&p), p.end(Side::Server).received), (1448, 0));
 }
 
-/// What ICMP says in the middle of a transfer, with loss detection by time.
+/// An ICMP message reports a smaller MTU in the middle of a transfer, with and without loss detection by time.
 #[test]
 fn a_path_that_says_how_narrow_it_is_costs_no_timeout() {
     for by_time in [false, true] {

@@ -1,5 +1,5 @@
-//! Whatever is lost, doubled or overtaken, the stream arrives, and the connection ends. Both directions at once,
-//! sequence numbers wrapping, every algorithm, every preset, with and without probes.
+//! The stream arrives and the connection ends, whatever packets are lost, duplicated or reordered: both directions at once,
+//! with sequence numbers that wrap, every algorithm, every preset, with and without probes.
 
 use crate::common;
 

@@ -1,5 +1,5 @@
-//! The one door for segments: whatever is refused leaves the connection as it was, what was not agreed on means nothing,
-//! and answers that nobody asked for are rationed.
+//! The entry point of segments (`connection/door.rs`): a refused segment changes nothing, options that were not negotiated have
+//! no effect, and answers to unsolicited segments are rate-limited.
 
 use crate::common;
 
@@ -23,7 +23,7 @@ fn config() -> Config {
     Config { mss: 1000, receive_buffer: 20_000, delayed_ack: DelayedAck::OFF, ..Config::rfc() }
 }
 
-/// Everything that a connection is, but for what counts refusals and rations answers to them.
+/// The state of a connection as text, without the count of refusals and the rate limits of answers.
 fn state_of(c: &Connection<Bytes>) -> String {
     let mut text = format!("{c:?}");
     for (from, to) in [
@@ -39,7 +39,7 @@ fn state_of(c: &Connection<Bytes>) -> String {
     text
 }
 
-/// Where two states first differ, and how.
+/// The text around the first difference of two states.
 fn difference(a: &str, b: &str) -> Option<(String, String)> {
     let at = a.bytes().zip(b.bytes()).position(|(a, b)| a != b).or((a.len() != b.len()).then_some(0))?;
     let around = |s: &str| s.chars().skip(at.saturating_sub(60)).take(120).collect();
@@ -254,7 +254,7 @@ proptest! {
 
 #[test]
 fn one_blind_probe_moves_no_window() {
-    // A mark on a connection that has none; a window of nothing; data at the far edge of the sequence numbers.
+    // A probe mark on a connection without probes, or a probe beyond the window, each with a window of zero.
     for (probes, seq) in [(ProbeNegotiation::Off, 1_000_000_000), (ProbeNegotiation::Negotiate, 15_001)] {
         let mut s: Script<Counted> = Script::established(&Config { probes, ..config() }, &sack());
         s.write(8000);
@@ -329,7 +329,7 @@ fn answers_to_probes_are_rationed_but_never_below_a_window_per_round_trip() {
     assert_eq!(s.drain().len(), 40);
 }
 
-// ----- answers that nobody asked for ------------------------------------------------------------------------
+// ----- answers to unsolicited segments ------------------------------------------------------------------------
 
 #[test]
 fn two_ends_that_have_lost_each_other_exchange_few_acknowledgements() {

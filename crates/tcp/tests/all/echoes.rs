@@ -1,5 +1,5 @@
-//! Forged echoes of timestamps: what a peer, or somebody between, says about the past moves the retransmission timeout
-//! no further than true round trips could, and undoes no reduction that a loss has caused.
+//! Forged timestamp echoes, by the peer or on the path: they change the retransmission timeout no further than genuine RTTs
+//! could, and undo no reduction that a loss has caused.
 
 use crate::common;
 
@@ -29,11 +29,12 @@ struct Story {
     config: Config,
     cc: &'static str,
     forgery: Forgery,
-    /// Percent of the acknowledgements that lie, and of the data that is lost.
+    /// Percentage of acknowledgements with a forged echo.
     lies: u64,
+    /// Percentage of data segments lost.
     lost: u64,
     one_way: Duration,
-    /// Up to so much more each way, in order all the same.
+    /// Maximum additional delay of each packet; packets stay in order.
     jitter: Duration,
     seed: u64,
 }
@@ -70,10 +71,11 @@ fn end(s: &Story, ours: u32, theirs: u32) -> Connection<Counted> {
     Connection::established(Instant::ZERO, s.config, control, Rng::stream(s.seed, "cc"), &e)
 }
 
-/// Acknowledged ranges that left when, and the round trips that were true.
+/// First transmissions and genuine RTTs.
 struct Truth {
-    /// By the end of a segment: when it left for the first time.
+    /// Time of the first transmission of each segment, by the segment's end.
     first: BTreeMap<u64, Instant>,
+    /// Minimum and maximum genuine RTT so far.
     least: Duration,
     most: Duration,
 }
@@ -116,7 +118,7 @@ fn run(s: &Story) -> Result<(), TestCaseError> {
             let ack = u64::from(seg.ack.0);
             let oldest = truth.first.range(una + 1..).next().map(|(_, t)| now - *t);
             if ack > una {
-                // What was true of anything that this acknowledges.
+                // The ages of all segments that this acknowledgement covers are possible genuine RTTs.
                 let ages = truth.first.range(una + 1..=ack).map(|(_, t)| now - *t);
                 truth.most = ages.fold(truth.most, Duration::max);
                 truth.least = truth.least.min(s.one_way * 2);
@@ -156,7 +158,7 @@ fn run(s: &Story) -> Result<(), TestCaseError> {
         }
     }
     prop_assert_eq!(a.unacked(), 0, "{:?} at {:?}", a.snapshot(), now);
-    // A DSACK may rightly undo one.
+    // With `dsack_undo`, a DSACK may undo a reduction.
     let by_echo = !s.config.dsack_undo;
     if by_echo && matches!(s.forgery, Forgery::TooOld) && s.jitter.is_zero() && a.counters().timeouts == 0 {
         prop_assert_eq!(a.counters().undone, 0, "a forged echo undid a reduction");

@@ -11,7 +11,8 @@ const C: Side = Side::Client;
 /// Windows per smoothed RTT (RFC 9002 §7.7).
 const GAIN: f64 = 1.25;
 
-/// A bulk transfer over `rtt`, from slow start up to 32 segments on; `paced`, if the control does not pace by itself.
+/// A bulk transfer over `rtt` with an initial ssthresh of 32 segments; `paced`: the client is paced even if its control sets no
+/// rate.
 fn bulk(cc: &Control, rtt: Duration, paced: bool) -> Pair<Counted> {
     let rules = Rules { initial_ssthresh: InitialSsthresh::Segments(32.0), ..Rules::MODERN };
     let config = Config { rules, receive_buffer: 1 << 20, ..Config::modern() };

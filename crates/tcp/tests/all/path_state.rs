@@ -1,4 +1,4 @@
-//! What one connection tells the next one on the path, as a driver outside of the simulator does it.
+//! Path state that one connection leaves to the next one on the path, passed on by a driver outside of the simulator.
 
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::{
@@ -98,7 +98,7 @@ fn what_makes_no_sense_is_not_taken_over() {
     }
 }
 
-/// Asks for the window alone and begins with it.
+/// A control that asks for the cached window without the RTT, and begins with this window.
 #[derive(Debug)]
 struct Own(f64);
 

@@ -1,4 +1,4 @@
-//! What RACK and the tail loss probe buy, in virtual time, against detection by duplicates on the same path.
+//! RACK and the tail loss probe compared with detection by duplicate acknowledgements on the same path, in virtual time.
 
 use crate::common;
 

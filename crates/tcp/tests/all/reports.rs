@@ -1,5 +1,4 @@
-//! Public reports of other projects, tried here (docs/reports.md): those that concern two endpoints, and that no other test
-//! holds.
+//! Public reports of faults in other projects (docs/reports.md) that concern two endpoints and that no other test covers.
 
 use crate::common;
 

@@ -1,4 +1,4 @@
-//! Peers that have vanished: when they are given up, and that those which answer are not.
+//! Peers that have vanished are given up in time, and peers that answer are not.
 
 use skyhaul_base::Duration;
 use skyhaul_cc::Config as Control;

@@ -20,8 +20,8 @@ fn setup() -> Setup {
     Setup::new(config, &Control::ScpsLike(cc), ONE_WAY)
 }
 
-/// Sends 40 segments in one window; `lost(n, copies)` says whether a copy of segment `n` is lost before which `copies` others
-/// were sent. Returns the pair at the end, and the time at which the server had everything.
+/// Sends 40 segments in one window; `lost(n, copies)` says whether a transmission of segment `n` is lost after `copies` earlier
+/// ones. Returns the pair at the end, and the time at which the server had everything.
 fn losing(setup: &Setup, lost: impl Fn(u64, u64) -> bool + 'static) -> (Pair<Counted>, Instant) {
     let mut p: Pair<Counted> = setup.build();
     p.send(C, SEGMENTS * MSS, false);

@@ -1,4 +1,4 @@
-//! TCP-Real over two endpoints: who marks, who measures, what is reported and what becomes of it.
+//! TCP-Real over two endpoints: wave numbers of the sender, measurements and reports of the receiver, and their effect.
 
 use skyhaul_base::{Duration, Instant, Rate};
 use skyhaul_cc::{Config as Control, NAMES, alg};
@@ -33,11 +33,11 @@ fn setup(cc: &Control) -> Setup {
 fn real() -> Control {
     Control::by_name("tcp-real").expect("known")
 }
-/// What the client was told, acknowledgement by acknowledgement, bytes per second.
+/// The rates reported to the client, one per acknowledgement, bytes per second.
 fn reports(p: &Pair<Counted>) -> Vec<Option<u32>> {
     p.arrived(C).map(|e| e.segment.waves.rate.map(|r| r.get())).collect()
 }
-/// Beyond the offer on a SYN.
+/// Whether the segment has a wave number or a report, except for the offer on a SYN.
 fn marked(s: &Segment) -> bool {
     s.waves.number.is_some() && !s.flags.has(Flags::SYN) || s.waves.rate.is_some()
 }

@@ -1,4 +1,4 @@
-//! What the property tests share: the variants under test, patterns of faults, invariants of a sender.
+//! Shared by the property tests: the variants under test, patterns of faults, invariants of a sender.
 
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rng};
@@ -64,7 +64,7 @@ pub(crate) fn variants() -> Vec<Variant> {
     all
 }
 
-/// Of the newest preset but one, every way of repairing losses with a search for the longest segment.
+/// Endpoints "modern" and "host" with each recovery mode and a path MTU search.
 fn searching(all: &[Variant]) -> Vec<Variant> {
     let names =
         ["modern/tahoe", "modern/reno", "modern/newreno", "modern/cubic", "host/prr", "host/prr-rack"];
@@ -75,8 +75,8 @@ fn searching(all: &[Variant]) -> Vec<Variant> {
         .collect()
 }
 
-/// Of the oldest preset and the one to the letter of the standards, every algorithm with whatever undoes reductions;
-/// the newest has it anyway.
+/// Every algorithm with the endpoints of the oldest preset and of "rfc", with all options that undo reductions; newer presets
+/// have these options anyway.
 fn undoing(all: &[Variant]) -> Vec<Variant> {
     let named = |v: &&Variant| v.name.starts_with(PRESETS[0]) || v.name.starts_with("rfc/");
     let options =
@@ -87,7 +87,7 @@ fn undoing(all: &[Variant]) -> Vec<Variant> {
         .collect()
 }
 
-/// Of the oldest and the newest preset, those that repair losses with SACK, with RACK and the tail loss probe.
+/// The variants of the oldest and of the newest preset that repair losses with SACK, with RACK and the tail loss probe.
 fn by_time(all: &[Variant]) -> Vec<Variant> {
     let ends = [PRESETS[0], PRESETS[PRESETS.len() - 1]];
     let fit = all.iter().filter(|v| {
@@ -169,7 +169,7 @@ pub(crate) fn check_sender_invariants<S: PayloadStore>() -> impl FnMut(&Pair<S>)
             if e.segment.len == 0 || e.segment.mark != Mark::None {
                 continue;
             }
-            // The log is newer than nothing: una cannot have advanced since this event began.
+            // The entry belongs to the event just processed, after which `una` cannot have advanced.
             let una = s.una;
             // The data of a SYN follows it.
             let syn = u64::from(e.segment.flags.has(Flags::SYN));
@@ -190,7 +190,7 @@ pub(crate) fn secs(s: f64) -> Instant {
     Instant::from_secs_f64(s)
 }
 
-/// The end of the story, for messages of failed tests.
+/// The last 30 entries of the log and the state of both ends, for messages of failed tests.
 pub(crate) fn explain<S: PayloadStore>(p: &Pair<S>) -> String {
     let mut out = String::new();
     for e in &p.log[p.log.len().saturating_sub(30)..] {
