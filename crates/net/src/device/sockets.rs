@@ -22,7 +22,8 @@ pub struct KernelConn {
     pub retransmitted: u32,
 }
 
-/// Asks the kernel for its TCP connections, over one netlink socket: from one thread at a time, since another thread could receive the answer.
+/// Asks the kernel for its TCP connections, over one netlink socket: from one thread at a time, since another thread could receive
+/// the answer.
 #[derive(Debug)]
 pub struct Connections(Socket);
 
