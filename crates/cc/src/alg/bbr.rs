@@ -98,11 +98,11 @@ const HIGH_GAIN: f64 = 2.885;
 const CWND_GAIN: f64 = 2.0;
 /// Pacing gains of `ProbeBw`, one per minimum RTT.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// Paces slightly below the estimate, so that no standing queue builds up (Linux).
+/// Factor of the pacing rate: slightly below the estimate, so that no standing queue builds up (Linux).
 const PACING_MARGIN: f64 = 0.99;
 /// Rounds before the current one in the rate filter.
 const BW_ROUNDS: usize = 10;
-/// Minimum window: keeps a receiver with delayed acknowledgements going.
+/// Minimum window, segments: keeps a receiver with delayed acknowledgements going.
 const MIN_WINDOW: f64 = 4.0;
 /// Factor by which the rate must grow in a round to count as growth.
 const FULL_BW_GROWTH: f64 = 1.25;
@@ -110,7 +110,7 @@ const FULL_BW_GROWTH: f64 = 1.25;
 const FULL_BW_ROUNDS: u32 = 3;
 /// RTT assumed for the first pacing rate if none is known.
 const NOMINAL_RTT: Duration = Duration::from_millis(1);
-/// Minimum pacing rate; below this the sender would stop.
+/// Minimum pacing rate, bit/s; below this the sender would stop.
 const MIN_PACING: f64 = 8.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +124,9 @@ enum State {
 /// A packet-timed round that may start at any time, unlike those of `Path::round`.
 #[derive(Clone, Copy, Debug)]
 struct TimedRound {
+    /// `Path::delivered` at its start, bytes.
     delivered: u64,
+    /// `Path::round` at its start.
     round: u64,
 }
 
@@ -154,10 +156,11 @@ pub struct Bbr {
 
     /// Delivery rates, bit/s.
     bw: WindowedMax<{ BW_ROUNDS + 1 }>,
+    /// `None` before the first RTT sample.
     min_rtt: Option<Duration>,
     /// When the minimum RTT was last renewed or measured.
     min_rtt_stamp: Instant,
-    /// `Path::round` and `Path::delivered` as of the last acknowledgement.
+    /// `Path::round`, and `Path::delivered` in bytes, as of the last acknowledgement.
     round_count: u64,
     delivered: u64,
     policer: Policer,
@@ -250,8 +253,9 @@ impl Bbr {
     fn inflight(&self, path: &Path, bw: f64, gain: f64) -> f64 {
         let Some(rtt) = self.min_rtt else { return self.initial_window(path) };
         let segment = f64::from(path.smss) * 8.0;
-        // The send quantum, in segments. Three are added, since offload at sender and receiver holds data back. With
-        // large segments the data of a millisecond is less than two of them, the minimum in Linux.
+        // The send quantum, in segments: one or two at low rates, above 24 Mbit/s the data of a millisecond, at most 64 KB
+        // (draft §4.2.2). Three quanta are added, since offload at sender and receiver holds data back. The minimum of two
+        // is Linux's: with large segments the data of a millisecond is less.
         let quantum = match self.pacing_rate.unwrap_or(0.0) {
             r if r < 1.2e6 => 1.0,
             r if r < 24e6 => 2.0,
@@ -491,7 +495,12 @@ impl CongestionControl for Bbr {
         self.save_window();
         self.phase = Phase::Recovery;
         self.packet_conservation = Some(TimedRound::begin(cx.path));
-        let to = (cx.path.pipe() + self.newly).max(1.0);
+        let mut to = (cx.path.pipe() + self.newly).max(1.0);
+        if self.state == State::ProbeRtt {
+            // The measurement bounds the window during a recovery too (`BBRModulateCwndForProbeRTT` follows
+            // `BBRModulateCwndForRecovery`).
+            to = to.min(MIN_WINDOW);
+        }
         self.cwnd = growth::capped(&self.rules, cx.path, to, self.cwnd);
     }
 

@@ -4,7 +4,8 @@ use super::State;
 use crate::event::Path;
 use skyhaul_base::{Duration, Instant};
 
-/// Linux's estimate of the rate of a token-bucket policer (Flach et al., SIGCOMM 2016).
+/// The estimate of `tcp_bbr` in Linux (`bbr_lt_bw_sampling`) of the rate of a token-bucket policer; Flach et al., SIGCOMM 2016,
+/// describe such policers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Policer {
     /// Rate of the last lossy interval, or once in use, the estimate, bit/s; 0 if there was none.
@@ -58,12 +59,13 @@ impl Policer {
             return false;
         }
         if !self.sampling {
-            // The first loss shows that the bucket is empty: only now is the rate the policed one.
-            if loss {
-                self.begin_interval(now, path);
-                self.sampling = true;
+            if !loss {
+                return false;
             }
-            return false;
+            // The first loss shows that the bucket is empty: only now is the rate the policed one. As in Linux, a round that
+            // starts with this acknowledgement is the first of the interval.
+            self.begin_interval(now, path);
+            self.sampling = true;
         }
         if limited {
             self.reset(now, path);

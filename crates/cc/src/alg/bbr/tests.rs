@@ -333,6 +333,25 @@ fn the_first_round_of_a_recovery_conserves_packets() {
 }
 
 #[test]
+fn a_loss_leaves_the_window_of_the_measurement_as_it_is() {
+    let mut s = cruising(&Config::default());
+    (0..200).for_each(|_| acknowledge(&mut s, 1, 800_000, |_| ()));
+    s.now += Duration::from_secs(11);
+    acknowledge(&mut s, 0, 800_000, |_| ());
+    assert_eq!((s.variable("mode"), s.cwnd()), (PROBE_RTT, 4.0));
+    s.path.set_pipe(60.0);
+    s.congestion(Signal::Loss);
+    assert_eq!(s.cwnd(), 4.0, "what is in flight still drains");
+    s.recovered();
+    assert_eq!(s.cwnd(), 4.0);
+    // After the measurement the window is the one before both.
+    s.path.set_pipe(3.0);
+    acknowledge(&mut s, 1, 800_000, |_| ());
+    round(&mut s, 600, 800_000);
+    assert_eq!((s.variable("mode"), s.cwnd()), (PROBE_BW, 103.0));
+}
+
+#[test]
 fn a_timeout_takes_one_segment_and_its_repair_gives_the_window_back() {
     let mut s = cruising(&Config::default());
     (0..200).for_each(|_| acknowledge(&mut s, 1, 800_000, |_| ()));
@@ -368,9 +387,10 @@ fn lossy_rounds(s: &mut Stage<Bbr>, rounds: u64, delivered: u64, lost: u64) {
 #[test]
 fn a_policer_is_recognised_by_two_lossy_intervals_of_one_rate() {
     let mut s = cruising(&Config::default());
-    // Starts with the first loss; then four rounds of 25 segments in 0.5 s: 400 kbit/s, with 40 % loss.
-    lossy_rounds(&mut s, 5, 25, 10);
-    assert!(!s.cc.policer.in_use);
+    // Starts with the first loss, whose round is the first of four; then three rounds of 25 segments in 0.5 s: 400 kbit/s, with
+    // 40 % loss.
+    lossy_rounds(&mut s, 4, 25, 10);
+    assert_eq!((s.cc.policer.rate, s.cc.policer.in_use), (400_000.0, false));
     lossy_rounds(&mut s, 4, 25, 10);
     assert!(s.cc.policer.in_use);
     assert_eq!(s.variable("bandwidth"), 400_000.0);
@@ -394,7 +414,7 @@ fn a_random_loss_rate_is_no_policer() {
     assert!(!s.cc.policer.in_use);
     // Lossy, but of different rates.
     let mut s = cruising(&Config::default());
-    lossy_rounds(&mut s, 5, 25, 10);
+    lossy_rounds(&mut s, 4, 25, 10);
     lossy_rounds(&mut s, 4, 50, 20);
     assert!(!s.cc.policer.in_use);
 }
