@@ -121,7 +121,8 @@ pub enum Start {
     Established {
         /// RTT of the handshake, `None` if it was not modelled or its SYN was retransmitted.
         rtt: Option<Duration>,
-        /// The SYN was retransmitted: RFC 5681 then requires an initial window of one segment.
+        /// The SYN was retransmitted more often than the endpoint's initial window permits: the initial window is then one segment.
+        /// With ten segments one retransmission is permitted (RFC 6928 §2), otherwise none (RFC 5681 §3.1).
         syn_lost: bool,
         /// State of an earlier connection on the path, if the policy asks for it ([`PathCache`](crate::PathCache))
         /// and the driver remembers one.

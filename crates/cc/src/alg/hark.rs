@@ -314,13 +314,20 @@ impl CongestionControl for Hark {
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &StartEvent) {
         let path = cx.path;
         self.smss = f64::from(path.smss);
-        let StartEvent::Established { rtt, .. } = *start else {
-            // The window leaves paced, and its effect shows within a round.
+        let StartEvent::Established { rtt, syn_lost, .. } = *start else {
+            // After idleness the window is kept: it leaves paced, and its effect on the delay shows within a round.
             self.apply(path);
             return;
         };
         if let Some(rtt) = rtt.or(path.srtt) {
             self.delay.handshake = rtt.as_secs_f64();
+        }
+        if syn_lost {
+            // One segment, without probes or a page beside it (RFC 5681 §3.1, RFC 6928 §2), and then slow start.
+            self.start = Some(Start::Latecomer { round_cwnd: LEAST });
+            self.quiet.window = LEAST;
+            self.apply(path);
+            return;
         }
         self.cwnd = FIRST.min(path.rwnd).max(1.0);
         let more = FIRST_PROBES.min(path.queued() - FIRST);

@@ -14,7 +14,7 @@ pub(super) const OWN: f64 = 1.4;
 pub(super) const OWN_SHARE: f64 = 0.01;
 /// A queue of at least this share of the longest one seen is full.
 const FULL: f64 = 0.8;
-/// Share of the longest queue that a round leaves: buffers change.
+/// The longest queueing delay seen is multiplied by this factor each round, since buffers change.
 const FORGET: f64 = 0.995;
 /// RTT assumed if not even the handshake gave one, s: that of a geostationary satellite.
 const NOMINAL_RTT: f64 = 0.55;
@@ -32,7 +32,7 @@ pub(super) struct Delay {
     /// The option `delay`: without it every queue counts as empty.
     followed: bool,
     samples: Samples,
-    /// RTTs of the last round that had any.
+    /// RTTs of the last round that had samples.
     rtts: Option<Rtts>,
     /// RTT of the handshake, s: used until there is one of data.
     pub(super) handshake: f64,
@@ -130,7 +130,7 @@ impl Delay {
         Some(Delays { rtt, empty, worst, unprecedented, sampled })
     }
 
-    /// Whether a queueing delay, s, is that of a full queue: about as long as the longest, and longer than jitter.
+    /// Whether a queueing delay, s, is that of a full queue: at least 80 % of the longest one seen, and longer than jitter.
     pub(super) fn is_full(&self, worst: f64) -> bool {
         worst > FULL * self.longest && worst > OWN_SHARE * self.base
     }

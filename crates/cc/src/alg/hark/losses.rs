@@ -1,4 +1,4 @@
-//! What a round lost and what it carried.
+//! Segments lost and segments delivered in each round.
 
 use super::delay::Delays;
 use super::start::FIRST;
@@ -14,7 +14,7 @@ const COLLAPSE: f64 = 0.25;
 /// Reduction after losses with a full queue, in multiples of their share of the round. One multiple would leave the
 /// queue full.
 pub(super) const CUT: f64 = 1.5;
-/// What a round leaves of the maximum that the path carried: it halves in seven hundred rounds.
+/// The maximum that the path carried is multiplied by this factor each round: it halves in seven hundred rounds.
 const MOST_LEFT: f64 = 0.999;
 
 /// Losses and deliveries of a connection.
@@ -27,7 +27,7 @@ pub(super) struct Losses {
     lost: u64,
     /// Recent loss rate.
     pub(super) recent: f64,
-    /// Loss rate of rounds with an empty queue: the path has it anyway.
+    /// Loss rate of rounds with an empty queue: losses that this sender did not cause.
     pub(super) innocent: f64,
     /// Segments that the path carried in the last round, without the queue.
     pub(super) carried: f64,

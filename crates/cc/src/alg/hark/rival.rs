@@ -12,8 +12,8 @@ const SHRUNK: f64 = 0.9;
 /// Rounds counted already when the firm window is reduced and Hark yields again: two more that show the queue, and
 /// the competitor is still there.
 const RESUME: u32 = 3;
-/// What a loss leaves of the firm window: as much as CUBIC keeps (RFC 9438 §4.6). Half of it, as in NewReno, leaves
-/// less than a tenth of the link beside CUBIC. It grows as NewReno's does: CUBIC's growth would harm a NewReno more.
+/// Factor of the firm window after a loss: that of CUBIC (RFC 9438 §4.6). With NewReno's factor, a half, Hark gets less than a
+/// tenth of a link that it shares with CUBIC. The firm window grows as NewReno's does: CUBIC's growth would harm a NewReno more.
 const KEPT: f64 = 0.7;
 /// Minimum of the firm window, segments: as of a slow start threshold (RFC 5681 §3.1).
 const LEAST_FIRM: f64 = 2.0;

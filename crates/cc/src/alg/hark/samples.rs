@@ -4,9 +4,9 @@ use skyhaul_base::Duration;
 
 /// Maximum samples kept per round: enough for a quantile of 90 %, few enough to sort once a round.
 const KEPT: usize = 64;
-/// Below this many samples the minimum stands for the lower quartile: the smallest of fewer is none.
+/// Below this many samples the minimum is used as lower quartile: a quarter of fewer is no more than one sample.
 const QUARTILE: usize = 8;
-/// Below this many samples there is no quantile at all.
+/// Below this many samples no quantile counts as measured.
 const FEW: usize = 3;
 
 /// The samples of the current round, in seconds. When there are too many, every second one is dropped, and from
@@ -18,7 +18,7 @@ pub(super) struct Samples {
     /// The samples kept, and their number.
     kept: [f64; KEPT],
     count: usize,
-    /// One sample in so many is taken; those skipped since the last one taken.
+    /// One sample in `stride` is taken; `skipped` counts the samples since the last one taken.
     stride: u32,
     skipped: u32,
 }
@@ -30,7 +30,7 @@ pub(super) struct Rtts {
     pub(super) least: f64,
     /// Lower quartile: a queue that stands delays even these, jitter does not. The minimum if there were few.
     pub(super) lower: f64,
-    /// Half of them were no longer.
+    /// Median.
     pub(super) median: f64,
     /// 90 % quantile.
     pub(super) peak: f64,

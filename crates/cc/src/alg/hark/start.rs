@@ -26,8 +26,8 @@ pub(super) enum Start {
         /// Probes sent in the last round and in this one.
         sent: [f64; 2],
     },
-    /// At most one of the first probes was answered: the path is full of other traffic, and this connection goes on by slow
-    /// start.
+    /// At most one of the first probes was answered, so the path is full of other traffic, or the SYN was lost: this connection
+    /// goes on by slow start.
     Latecomer {
         /// Congestion window at the beginning of this round, segments: late answers still count from it.
         round_cwnd: f64,

@@ -597,3 +597,21 @@ fn probes_that_return_from_a_queue_that_has_drained_prove_nothing() {
         assert_eq!(s.cc.quiet.window < 30.0, drains, "{}", s.cc.quiet.window);
     }
 }
+
+#[test]
+fn after_a_lost_syn_one_segment_begins_a_slow_start() {
+    // A page, and more data than a page.
+    for queued in [50.0, 10_000.0] {
+        let mut s = stage(&Config::default());
+        s.path.set_queued(queued);
+        let start = StartEvent::Established { rtt: None, syn_lost: true, cached: None };
+        let act = s.call(|cc, cx| cc.on_start(cx, &start));
+        assert_eq!((s.cwnd(), act.train, act.wake_at), (1.0, None, None));
+        assert_eq!(s.cc.priority(40_000, false), Priority::Normal);
+        round(&mut s, RTT);
+        let first = s.cwnd();
+        assert!(first <= 4.0, "{first}");
+        round(&mut s, RTT);
+        assert_eq!(s.cwnd(), 2.0 * first);
+    }
+}
