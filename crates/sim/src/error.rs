@@ -54,10 +54,10 @@ pub struct Failure {
     pub source: Option<Box<dyn Any + Send>>,
 }
 
-/// Does something that may panic: a control that somebody else wrote, or an invariant that breaks. Every panic of a
-/// simulation, while it is built and while it runs, is caught here.
+/// Calls `run`, and returns a panic as an error: of a user's own control, or of the engine if an invariant breaks. All panics of a
+/// simulation, while it is built and while it runs, are caught here.
 ///
-/// What `run` changed must not be used after an error, except to be dropped.
+/// What `run` has changed must not be used after an error, except to be dropped.
 ///
 /// # Errors
 /// The panic. Its time is zero: the caller knows the simulated time.
@@ -74,10 +74,10 @@ impl Failure {
             }
             Err(other) => other,
         };
-        let words = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
-        let words = words.or_else(|| payload.downcast_ref::<String>().cloned());
-        let words = words.unwrap_or_else(|| "a panic without a message".to_owned());
-        let message = format!("the engine or a control broke an invariant: {}", words.replace('\n', " "));
+        let text = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
+        let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+        let text = text.unwrap_or_else(|| "a panic without a message".to_owned());
+        let message = format!("the engine or a control broke an invariant: {}", text.replace('\n', " "));
         Self { at, message, detail: None, source: None }
     }
 }

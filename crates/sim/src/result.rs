@@ -346,8 +346,7 @@ impl RunResult {
     /// Jain's index of fairness over the goodput of all flows; 1 without flows.
     #[must_use]
     pub fn jain(&self) -> f64 {
-        let whole: Vec<f64> = self.whole().map(|f| f.goodput).collect();
-        if whole.is_empty() { 1.0 } else { fairness::jain(&whole) }
+        jain(self.whole())
     }
     /// One direction of a link, by name.
     #[must_use]
@@ -366,7 +365,7 @@ impl RunResult {
 }
 
 /// Jain's index of fairness over the goodput of some flows; 1 without flows.
-pub(crate) fn jain(flows: &[FlowResult]) -> f64 {
-    let goodput: Vec<f64> = flows.iter().map(|f| f.goodput).collect();
+pub(crate) fn jain<'a>(flows: impl Iterator<Item = &'a FlowResult>) -> f64 {
+    let goodput: Vec<f64> = flows.map(|f| f.goodput).collect();
     if goodput.is_empty() { 1.0 } else { fairness::jain(&goodput) }
 }

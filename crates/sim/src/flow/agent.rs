@@ -94,9 +94,7 @@ impl Agent {
             Self::Silent | Self::FixedWindow(_) | Self::Datagrams(_) | Self::Rated(_) => None,
         }
     }
-}
 
-impl Agent {
     /// The leg of a chain, if it is one.
     pub(crate) fn leg(&self) -> Option<&Leg> {
         match self {

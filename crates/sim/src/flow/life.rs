@@ -1,15 +1,15 @@
 //! The life of a flow: it starts, opens connections, stops, and ends.
 
-use crate::flow::Reported;
 use crate::flow::agent::{Agent, Agents, FixedWindow, OneWay};
 use crate::flow::datagram::Rated;
 use crate::flow::ends::Ends;
 use crate::flow::user;
+use crate::flow::{Reported, stream};
 use crate::observe::oracle::Oracle;
 use crate::observe::tap::Tap;
 use crate::sim::Sim;
 use skyhaul_apps::{Outcome, Start, Stop, Streams};
-use skyhaul_base::{Instant, Rng};
+use skyhaul_base::Instant;
 use skyhaul_scenario::resolved::Transport;
 use skyhaul_tcp::config::LossClassifier;
 use skyhaul_trace::Event;
@@ -51,10 +51,8 @@ impl<R: Tap> Sim<R> {
             self.open_chain(chain, transfer, bytes);
             return;
         }
-        let stream = |end: &str| {
-            let which = if transfer == 0 { String::new() } else { format!(".{transfer}") };
-            Rng::stream(self.run.seed, &format!("flows.{}[{}].{end}{which}", group.name, record.index))
-        };
+        let number = record.index;
+        let stream = |end: &str| stream(self.run.seed, group, number, end, transfer);
         let controls =
             user::controls_of(group, &self.run.rules[record.group], record.index, &self.run.controls);
         let config = &self.run.endpoints[record.group];

@@ -17,7 +17,7 @@ use crate::observe::truth::{ReductionAccount, Verdicts};
 use crate::packet::parcel::Label;
 use crate::result::Page;
 use skyhaul_apps::App;
-use skyhaul_base::{Duration, Instant};
+use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{CongestionControl, PathState};
 use skyhaul_scenario::resolved::FlowGroup;
 use skyhaul_tcp::{Bursts, Counted, Sender, Snapshot};
@@ -97,6 +97,16 @@ pub(crate) struct History {
     pub(crate) bwe: Samples,
     /// The path state learnt by the last connection, if its congestion control uses it.
     pub(crate) path_state: Option<PathState>,
+    /// The flow of the last transfer that this closed connection carried: packets of that transfer may still be on their way,
+    /// and count for that flow.
+    pub(crate) last_owner: Option<u32>,
+}
+
+/// The random stream of one end (`end` is its name) of the connection of flow `index` of a group that carries the transfer with
+/// this number.
+pub(crate) fn stream(seed: u64, group: &FlowGroup, index: u32, end: &str, transfer: u64) -> Rng {
+    let which = if transfer == 0 { String::new() } else { format!(".{transfer}") };
+    Rng::stream(seed, &format!("flows.{}[{index}].{end}{which}", group.name))
 }
 
 /// A transfer of a flow with randomly arriving transfers.
@@ -198,9 +208,7 @@ impl Record {
             transfer: None,
         }
     }
-}
 
-impl Record {
     /// The current page or transfer of a flow of `group` at a time, complete or not.
     pub(crate) fn page_at(&self, now: Instant, group: &FlowGroup) -> Page {
         let (began, took) = (self.page_began, now - self.page_began);
@@ -251,6 +259,10 @@ impl Flow {
         }
     }
 
+    /// Time of the last acknowledgement, if there was one.
+    pub(crate) fn last_ack(&self) -> Option<Instant> {
+        Some(self.last_ack).filter(|at| *at != Instant::MAX)
+    }
     /// The chain that it starts.
     pub(crate) fn chain(&self) -> Option<u32> {
         Some(self.chain).filter(|&c| c != NO_CHAIN)

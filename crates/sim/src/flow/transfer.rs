@@ -19,6 +19,9 @@ pub(crate) struct Sums {
     pub(crate) cuts: ReductionAccount,
     pub(crate) verdicts: Verdicts,
     pub(crate) lost: [u64; LossCause::COUNT],
+    pub(crate) discarded: u64,
+    pub(crate) rejected: u64,
+    pub(crate) last_ack: Option<Instant>,
 }
 
 impl Sums {
@@ -28,6 +31,9 @@ impl Sums {
         self.cuts.add(&other.cuts);
         self.verdicts.add(&other.verdicts);
         self.lost.iter_mut().zip(other.lost).for_each(|(count, more)| *count += more);
+        self.discarded += other.discarded;
+        self.rejected += other.rejected;
+        self.last_ack = self.last_ack.max(other.last_ack);
     }
 }
 
@@ -86,15 +92,23 @@ impl<R: Tap> Sim<R> {
     fn begin(&mut self, transfer: Transfer) {
         let owner = &self.records[transfer.owner as usize];
         let (group, number, path_state) = (owner.group, owner.index, owner.path_state());
-        let index = self.idle.pop().unwrap_or_else(|| {
-            let Flow { forward, reverse, header, .. } = self.flows[transfer.owner as usize];
-            let index = self.flows.len() as u32;
-            self.flows.push(Flow::new(forward, reverse, true, header));
-            self.records.push(Record::new(group, number, Instant::ZERO, Instant::MAX));
-            self.timers.grow(self.flows.len());
-            self.net.witness.truth.grow();
-            index
-        });
+        let index = match self.idle.pop() {
+            Some(index) => {
+                if let Some(owner) = self.records[index as usize].history().last_owner.take() {
+                    self.move_counts(index, owner);
+                }
+                index
+            }
+            None => {
+                let Flow { forward, reverse, header, .. } = self.flows[transfer.owner as usize];
+                let index = self.flows.len() as u32;
+                self.flows.push(Flow::new(forward, reverse, true, header));
+                self.records.push(Record::new(group, number, Instant::ZERO, Instant::MAX));
+                self.timers.grow(self.flows.len());
+                self.net.witness.truth.grow();
+                index
+            }
+        };
         let record = &mut self.records[index as usize];
         record.index = number;
         record.group = group;
@@ -152,8 +166,7 @@ impl<R: Tap> Sim<R> {
         let done = record.page_at(now, &self.run.groups[record.group]);
         let Some(owner) = record.transfer.take().map(|t| t.owner) else { return };
         let history = core::mem::take(record.history());
-        let (discarded, rejected) =
-            (core::mem::take(&mut record.discarded), core::mem::take(&mut record.rejected));
+        record.history().last_owner = Some(owner);
         record.reported = Reported::default();
         let last_ack = core::mem::replace(&mut self.flows[index as usize].last_ack, Instant::MAX);
         let flow = &mut self.records[owner as usize];
@@ -164,10 +177,8 @@ impl<R: Tap> Sim<R> {
         past.cuts.add(&history.cuts);
         past.verdicts.add(&history.verdicts);
         past.path_state = history.path_state;
-        flow.discarded += discarded;
-        flow.rejected += rejected;
         self.flows[owner as usize].last_ack = last_ack;
-        self.net.witness.truth.move_counts(index, owner);
+        self.move_counts(index, owner);
         if R::ENABLED {
             self.net.witness.recorder.record(now, &Event::PageDone { flow: owner, page, took: done.took });
             self.net.witness.recorder.record(now, &Event::FlowFinished { flow: index });
@@ -182,26 +193,44 @@ impl<R: Tap> Sim<R> {
         self.arm(owner);
     }
 
-    /// Incomplete transfers: the flow of each, what it is, and its totals.
-    pub(crate) fn incomplete(&self) -> Vec<(u32, Page, Sums)> {
+    /// The flow of a transfer takes over the counts of packets of its connection.
+    fn move_counts(&mut self, connection: u32, owner: u32) {
+        let record = &mut self.records[connection as usize];
+        let (discarded, rejected) =
+            (core::mem::take(&mut record.discarded), core::mem::take(&mut record.rejected));
+        let owning = &mut self.records[owner as usize];
+        owning.discarded += discarded;
+        owning.rejected += rejected;
+        self.net.witness.truth.move_counts(connection, owner);
+    }
+
+    /// Totals of a flow, or of the connection of a transfer.
+    pub(crate) fn sums(&self, index: u32) -> Sums {
+        let (flow, record) = (&self.flows[index as usize], &self.records[index as usize]);
+        Sums {
+            totals: record.totals(flow, self.run.groups[record.group].endpoint.mss),
+            cuts: record.cuts(),
+            verdicts: record.verdicts(),
+            lost: self.net.witness.truth.lost_of(index),
+            discarded: record.discarded,
+            rejected: record.rejected,
+            last_ack: flow.last_ack(),
+        }
+    }
+
+    /// What connections of transfers have counted that their flows have not taken over: the flow of each, its transfer if that is
+    /// incomplete, and its totals.
+    pub(crate) fn of_transfers(&self) -> Vec<(u32, Option<Page>, Sums)> {
         // After the scenario's flows come the two dummies of `Sim::flows`.
         let first = self.named_flows as usize + 2;
-        let open = self.flows.iter().zip(&self.records).enumerate().skip(first);
-        open.filter_map(|(i, (flow, record))| {
-            let transfer = record.transfer.as_deref()?;
-            let group = &self.run.groups[record.group];
-            let mss = group.endpoint.mss;
-            Some((
-                transfer.owner,
-                record.page_at(self.now, group),
-                Sums {
-                    totals: record.totals(flow, mss),
-                    cuts: record.cuts(),
-                    verdicts: record.verdicts(),
-                    lost: self.net.witness.truth.lost_of(i as u32),
-                },
-            ))
-        })
-        .collect()
+        let connections = self.records.iter().zip(0..).skip(first);
+        let found = connections.filter_map(|(record, index)| {
+            let open = record.transfer.as_deref();
+            let owner =
+                open.map(|transfer| transfer.owner).or_else(|| record.history.as_ref()?.last_owner)?;
+            let page = open.map(|_| record.page_at(self.now, &self.run.groups[record.group]));
+            Some((owner, page, self.sums(index)))
+        });
+        found.collect()
     }
 }

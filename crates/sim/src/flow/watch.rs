@@ -26,8 +26,8 @@ fn receiver(flow: &Flow) -> Option<&Receiver<Counted>> {
     }
 }
 
-/// To be called before a segment is handled. `None` without a stream, and for one whose application learns nothing from
-/// it.
+/// To be called before a segment is handled. `None` if the flow has no stream, and if the application learns nothing from this
+/// segment.
 pub(crate) fn before(flow: &Flow, head: &Head, backward: bool) -> Option<ReceiverState> {
     if backward && matches!(flow.agent, Agent::OneWay(_)) {
         // Nothing arrives at the receiver, and the sender gives up only when a timer expires.
@@ -53,12 +53,12 @@ pub(crate) fn after<R: Tap>(
     record: &mut Record,
     net: &mut Network<R>,
 ) {
-    let Some(there) = receiver(flow).map(Receiver::payload_received) else { return };
+    let Some(received) = receiver(flow).map(Receiver::payload_received) else { return };
     if let Some(segment) = before.segment {
         arrived(now, record, segment);
     }
-    if there > before.in_order {
-        in_order(now, index, there, record, net);
+    if received > before.in_order {
+        in_order(now, index, received, record, net);
     }
     // The sender of a one-way flow gives up only when a timer expires.
     if !matches!(flow.agent, Agent::OneWay(_)) {
@@ -75,9 +75,9 @@ pub(crate) fn next_segment<R: Tap>(
     record: &mut Record,
     net: &mut Network<R>,
 ) {
-    let Some(there) = receiver(flow).map(Receiver::payload_received) else { return };
-    arrived(now, record, (there - u64::from(len), there));
-    in_order(now, index, there, record, net);
+    let Some(received) = receiver(flow).map(Receiver::payload_received) else { return };
+    arrived(now, record, (received - u64::from(len), received));
+    in_order(now, index, received, record, net);
 }
 
 /// A segment arrived, in order or not.
@@ -98,19 +98,14 @@ pub(crate) fn datagram(now: Instant, datagram: &Datagram, record: &mut Record) {
     tell(record, |app| app.arrived(now, &Arrival::Datagram(*datagram)));
 }
 
-/// Deadlines were handled.
-pub(crate) fn expired<R: Tap>(
+/// Informs the application and the recorder once if the sender has given up.
+pub(crate) fn check_gave_up<R: Tap>(
     now: Instant,
     index: u32,
     flow: &Flow,
     record: &mut Record,
     net: &mut Network<R>,
 ) {
-    check_gave_up(now, index, flow, record, net);
-}
-
-/// Informs the application and the recorder once if the sender has given up.
-fn check_gave_up<R: Tap>(now: Instant, index: u32, flow: &Flow, record: &mut Record, net: &mut Network<R>) {
     let dead = match &flow.agent {
         Agent::OneWay(ends) => ends.source.sender().gave_up(),
         Agent::Connections(ends) => ends.sender.state() == State::Closed,
@@ -127,7 +122,7 @@ fn check_gave_up<R: Tap>(now: Instant, index: u32, flow: &Flow, record: &mut Rec
     }
 }
 
-/// Tells the application of a flow.
+/// Calls the application of a flow, if it is informed of arrivals.
 fn tell(record: &mut Record, what: impl FnOnce(&mut dyn Watch)) {
     if let Some(app) = record.app.as_mut().and_then(App::watch_mut) {
         what(app);

@@ -26,7 +26,7 @@ impl Oracle {
         }
     }
 
-    /// Its answer for a packet lost for this cause: whether it was a channel error. One random draw per packet.
+    /// Its answer for a packet lost for this cause: whether the loss was a channel error. The answer takes one random draw.
     pub(crate) fn says_error(&mut self, cause: LossCause) -> bool {
         let truly = is_error(cause);
         let p = if truly { self.false_congestion } else { self.false_error };
@@ -34,7 +34,8 @@ impl Oracle {
     }
 }
 
-/// Whether a smaller window could not have saved the packet: a channel error, or a link that went down.
+/// Whether a smaller window could not have saved the packet: it was lost to a channel error, given up by the link's ARQ, or lost
+/// when a link went down.
 pub(crate) fn is_error(cause: LossCause) -> bool {
     match cause {
         LossCause::Error | LossCause::LinkDown | LossCause::ArqGaveUp => true,

@@ -26,9 +26,9 @@ pub(crate) type Bodies = Slab<Body>;
 
 /// The parcel has no body.
 const NO_BODY: u32 = u32::MAX;
-/// Flag in the key of a body that adds nothing to the parcel: it exists for observers of packets, or because every SYN
-/// has one.
-const FOR_SHOW: u32 = 1 << 31;
+/// Flag in the key of a body without extras. Such a body exists for observers of packets, which need the payload length, or because
+/// every SYN has a body.
+const EMPTY_BODY: u32 = 1 << 31;
 
 /// No data, no SYN, no FIN, no RST.
 const BARE: u64 = 1 << 6;
@@ -227,7 +227,7 @@ impl Parcel {
     fn pack(head: &Head, extras: Option<&Extras>, label: Label, bodies: &mut Bodies, keep: bool) -> Self {
         let body = match extras {
             Some(extras) => store(bodies, extras, head.len),
-            None if keep || head.flags.has(Flags::SYN) => store(bodies, &Extras::NONE, head.len) | FOR_SHOW,
+            None if keep || head.flags.has(Flags::SYN) => store(bodies, &Extras::NONE, head.len) | EMPTY_BODY,
             None => NO_BODY,
         };
         const CONTROL: u8 = Flags::SYN.with(Flags::FIN).with(Flags::RST).bits();
@@ -294,9 +294,9 @@ impl Parcel {
         if low(self.window_body) == NO_BODY {
             return None;
         }
-        let body = self.key();
-        bodies.free(body);
-        Some(bodies.get(body).extras)
+        let extras = bodies.get(self.key()).extras;
+        bodies.free(self.key());
+        Some(extras)
     }
     /// The segment of a parcel with a body.
     pub(crate) fn segment(self, bodies: &Bodies) -> Segment {
@@ -339,7 +339,7 @@ impl Parcel {
     /// Key of the body; meaningless without one.
     #[inline]
     pub(crate) fn key(self) -> u32 {
-        low(self.window_body) & !FOR_SHOW
+        low(self.window_body) & !EMPTY_BODY
     }
     /// Number of the flow's connection that the parcel belongs to.
     #[inline]
@@ -430,7 +430,7 @@ impl Parcel {
     pub(crate) fn with_number(mut self, number: u32, bodies: &mut Bodies) -> Self {
         self.seq_ack = join(high(self.seq_ack), number);
         if low(self.window_body) != NO_BODY {
-            let kept = low(self.window_body) & FOR_SHOW;
+            let kept = low(self.window_body) & EMPTY_BODY;
             let body = *bodies.get(self.key());
             self.window_body = join(high(self.window_body), bodies.insert(body) | kept);
         }
@@ -494,7 +494,7 @@ impl PacketView for Parcel {
             ecn: (self.rest >> FLAGS_SHIFT) as u8 & ECN,
             stamp: self.ts().map(|ts| ts.0),
             // The mark of an answer to a probe counts: on a real network it is an option.
-            tells_more: low(self.window_body) & FOR_SHOW == 0
+            tells_more: low(self.window_body) & EMPTY_BODY == 0
                 || self.rest & u64::from(Head::UNUSUAL_BITS) != 0,
         })
     }
@@ -590,7 +590,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_capable_of_it_is_marked_and_then_it_is_no_ordinary_segment() {
+    fn queues_mark_only_ecn_capable_segments_and_a_marked_one_is_not_plain() {
         let mut bodies = Bodies::default();
         let plain = Segment { len: 960, flags: Flags::ACK, ..Segment::default() };
         let numbered = Segment { mark: Mark::Nil, probe_id: Some(9), ..plain };
@@ -650,7 +650,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_marks_what_is_capable_of_it_among_datagrams_of_a_rate() {
+    fn a_queue_marks_ecn_capable_datagrams_of_a_rate_controlled_flow() {
         let data = Data { number: 9, sent_at: Instant::ZERO, rtt: None, size: 1000 };
         for (ecn, becomes) in
             [(Codepoint::NotCapable, Codepoint::NotCapable), (Codepoint::Capable, Codepoint::Marked)]

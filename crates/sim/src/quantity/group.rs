@@ -24,7 +24,9 @@ pub const GROUP: &[Quantity<[FlowResult]>] = &[
     maybe("mean_srtt", "mean smoothed RTT, averaged over the flows", |all, _| {
         mean(all.iter().filter_map(|f| f.mean_srtt))
     }),
-    level("jain", Unit::Share, "Jain's index of fairness over the goodput of the flows", |all, _| jain(all)),
+    level("jain", Unit::Share, "Jain's index of fairness over the goodput of the flows", |all, _| {
+        jain(all.iter())
+    }),
 ];
 
 impl Quantity<FlowResult> {

@@ -6,12 +6,6 @@
 mod flow;
 mod group;
 mod link;
-/// The mean; `None` of no values.
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (n, sum) = values.fold((0u32, 0.0), |(n, s), x| (n + 1, s + x));
-    (n > 0).then(|| sum / f64::from(n))
-}
-
 #[cfg(test)]
 mod page;
 mod run;
@@ -154,6 +148,12 @@ impl<T: ?Sized> Quantity<T> {
     }
 }
 
+/// The mean; `None` of no values.
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (n, sum) = values.fold((0u32, 0.0), |(n, s), x| (n + 1, s + x));
+    (n > 0).then(|| sum / f64::from(n))
+}
+
 /// A count.
 const fn count<T: ?Sized>(
     name: &'static str,
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!((names.len(), columns.len()), (list.len(), list.len()), "a name is there twice");
         for q in list {
             let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-            assert!(q.name.chars().all(plain), "{}: a word of expressions", q.name);
+            assert!(q.name.chars().all(plain), "{}: expressions of studies could not name it", q.name);
             assert!(
                 !q.description.is_empty() && !q.description.ends_with('.'),
                 "{}: {}",

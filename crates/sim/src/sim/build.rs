@@ -147,7 +147,7 @@ impl<R: Tap> Sim<R> {
             agenda,
             chains,
             moves: Vec::new(),
-            taken: vec![0; scenario.gateways.len()],
+            split_connections: vec![0; scenario.gateways.len()],
             run,
         };
         Ok(sim)

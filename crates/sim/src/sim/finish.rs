@@ -60,23 +60,11 @@ impl<R: Tap> Sim<R> {
     }
 
     fn flow_results(&self, duration: Duration) -> Vec<FlowResult> {
-        let named = self.flows.iter().zip(&self.records).take(self.named_flows as usize);
-        let mut parts: Vec<_> = named
-            .enumerate()
-            .map(|(i, (flow, record))| {
-                let mss = self.run.groups[record.group].endpoint.mss;
-                Sums {
-                    totals: record.totals(flow, mss),
-                    cuts: record.cuts(),
-                    verdicts: record.verdicts(),
-                    lost: self.net.witness.truth.lost_of(i as u32),
-                }
-            })
-            .collect();
+        let mut parts: Vec<_> = (0..self.named_flows).map(|index| self.sums(index)).collect();
         let mut transfers = vec![Vec::new(); parts.len()];
-        for (owner, transfer, part) in self.incomplete() {
+        for (owner, transfer, part) in self.of_transfers() {
             parts[owner as usize].add(&part);
-            transfers[owner as usize].push(transfer);
+            transfers[owner as usize].extend(transfer);
         }
         // The result of a chain is what its receiver has acknowledged.
         let mut to_senders = vec![0; parts.len()];
@@ -127,7 +115,7 @@ impl<R: Tap> Sim<R> {
         &self,
         flow: &Flow,
         record: &Record,
-        Sums { totals: t, cuts, verdicts, lost }: Sums,
+        Sums { totals: t, cuts, verdicts, lost, discarded, rejected, last_ack }: Sums,
         duration: Duration,
     ) -> FlowResult {
         let group = &self.run.groups[record.group];
@@ -139,7 +127,7 @@ impl<R: Tap> Sim<R> {
             index: record.index,
             started: record.started,
             finished: record.finished,
-            last_ack: Some(flow.last_ack).filter(|at| *at != Instant::MAX),
+            last_ack,
             leg: group.is_leg(),
             chain: None,
             bytes_acked: t.bytes_acked,
@@ -162,8 +150,8 @@ impl<R: Tap> Sim<R> {
             probes_answered: t.probes_answered,
             acks: t.acks,
             duplicate_acks: t.duplicate_acks,
-            discarded: record.discarded,
-            rejected: record.rejected,
+            discarded,
+            rejected,
             unread: t.unread,
             pages: record.pages.clone(),
             unfinished: self.page_in_progress(record),

@@ -81,7 +81,7 @@ pub struct Sim<R> {
     /// Connections that move between gateways: arrival time, chain, and index of the gateway in it, latest first.
     pub(crate) moves: Vec<(Instant, u32, usize)>,
     /// Number of split connections at each gateway.
-    pub(crate) taken: Vec<u64>,
+    pub(crate) split_connections: Vec<u64>,
     pub(crate) run: Run,
 }
 
@@ -110,7 +110,7 @@ impl<R: Tap> Sim<R> {
     /// Number of split connections at all gateways together.
     #[must_use]
     pub fn connections_at_gateways(&self) -> u64 {
-        self.taken.iter().sum()
+        self.split_connections.iter().sum()
     }
     /// Number of packets in the network that do not fit into a handle, and have a stored body.
     #[must_use]
@@ -186,6 +186,11 @@ impl<R: Tap> Sim<R> {
     fn tell_of_outage(&mut self, link: usize) {
         let now = self.now;
         for index in 0..self.flows.len() as u32 {
+            // A flow without a connection has no sender to inform. The two dummies have none either; in a run without flows their
+            // records name a group that does not exist.
+            if matches!(self.flows[index as usize].agent, Agent::Silent) {
+                continue;
+            }
             let group = &self.run.groups[self.records[index as usize].group];
             if group.endpoint.outage_probe.is_none() || !group.path.contains(&link) {
                 continue;
@@ -461,7 +466,7 @@ impl<R: Tap> Sim<R> {
         }
         let flow = &mut self.flows[index as usize];
         if flow.watched {
-            watch::expired(now, index, flow, &mut self.records[index as usize], &mut self.net);
+            watch::check_gave_up(now, index, flow, &mut self.records[index as usize], &mut self.net);
         }
     }
 

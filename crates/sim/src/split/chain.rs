@@ -23,7 +23,7 @@ pub(crate) struct Chain {
     pub(crate) held: Vec<VecDeque<Segment>>,
     /// For each gateway, whether it has lost the state of the current connection, by a crash or a change of the route.
     pub(crate) severed: Vec<bool>,
-    /// Number of legs requested.
+    /// Number of legs opened for the current transfer, established or not.
     pub(crate) opened: usize,
     /// The transfer it carries.
     pub(crate) transfer: u64,

@@ -32,8 +32,8 @@ impl<R: Tap> Sim<R> {
             chain.bypass = ahead.bypass;
             chain.measures.handed_over = true;
             if chain.counted {
-                self.taken[gateway] -= 1;
-                self.taken[how.to] += 1;
+                self.split_connections[gateway] -= 1;
+                self.split_connections[how.to] += 1;
             }
             let ends = [chain.legs[k], chain.legs[k + 1]];
             let flow = &mut self.flows[ends[1] as usize];
@@ -65,9 +65,8 @@ impl<R: Tap> Sim<R> {
     /// Bytes of a connection that a gateway must keep until the next leg has acknowledged them.
     fn held_by(&self, c: u32, gateway: usize) -> u64 {
         let chain = &self.chains[c as usize];
-        let of = |number: usize, held: fn(&Leg) -> u64| match &self.flows[chain.legs[number] as usize].agent {
-            Agent::Leg(leg) => held(leg),
-            _ => 0,
+        let of = |number: usize, held: fn(&Leg) -> u64| {
+            self.flows[chain.legs[number] as usize].agent.leg().map_or(0, held)
         };
         let waits = chain.relays.get(gateway).map_or(0, skyhaul_relay::Relay::held);
         let sent = if gateway + 1 < chain.opened { of(gateway + 1, Leg::unacked) } else { 0 };
@@ -77,10 +76,10 @@ impl<R: Tap> Sim<R> {
     /// Sets whether a gateway's ends of a connection are moving.
     fn set_moving(&mut self, c: u32, gateway: usize, moving: bool) {
         let chain = &self.chains[c as usize];
-        if let Agent::Leg(leg) = &mut self.flows[chain.legs[gateway] as usize].agent {
+        if let Some(leg) = self.flows[chain.legs[gateway] as usize].agent.leg_mut() {
             leg.moving.receiver = moving;
         }
-        if let Agent::Leg(leg) = &mut self.flows[chain.legs[gateway + 1] as usize].agent {
+        if let Some(leg) = self.flows[chain.legs[gateway + 1] as usize].agent.leg_mut() {
             leg.moving.sender = moving;
         }
     }

@@ -207,7 +207,7 @@ impl Leg {
                 *ends.end(sender) = Connection::listen(Arc::clone(config), control, Seq(0), rng);
             }
             Carrier::Rated(rated) if sender => rated.sender.stop(),
-            Carrier::Rated(rated) => rated.deaf = true,
+            Carrier::Rated(rated) => rated.receiver_lost_state = true,
         }
         if sender {
             self.moving.sender = false;

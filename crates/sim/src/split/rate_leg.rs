@@ -17,8 +17,8 @@ const MOST_REPORTS: usize = 4096;
 pub(crate) struct RateLeg {
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
-    /// The receiving gateway has lost its state.
-    pub(crate) deaf: bool,
+    /// The receiving gateway has lost its state: it ignores data.
+    pub(crate) receiver_lost_state: bool,
     /// Reports in flight, with their numbers.
     reports: VecDeque<(u32, Report)>,
     next_report: u32,
@@ -31,7 +31,7 @@ impl RateLeg {
         Self {
             sender: Sender::new(config, payload, send, receive),
             receiver: Receiver::new(config, receive),
-            deaf: false,
+            receiver_lost_state: false,
             reports: VecDeque::new(),
             next_report: 0,
         }
@@ -41,7 +41,7 @@ impl RateLeg {
     pub(crate) fn handle(&mut self, now: Instant, packet: &Packet) {
         let number = match packet {
             Packet::LegReport { number, .. } => *number,
-            Packet::LegData(data) if !self.deaf => return self.receiver.handle(data),
+            Packet::LegData(data) if !self.receiver_lost_state => return self.receiver.handle(data),
             _ => return,
         };
         // Reports with lower numbers are lost, or have been overtaken.

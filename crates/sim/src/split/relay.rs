@@ -1,9 +1,9 @@
 //! Running chains of connections: legs open, relays forward data, gateways crash.
 
-use crate::flow::Reported;
 use crate::flow::agent::Agent;
 use crate::flow::ends::Ends;
 use crate::flow::user;
+use crate::flow::{Reported, stream};
 use crate::observe::events;
 use crate::observe::oracle::Oracle;
 use crate::observe::tap::Tap;
@@ -14,7 +14,7 @@ use crate::split::chain::Chain;
 use crate::split::headers::Headers;
 use crate::split::leg::{Carrier, Leg, MovingEnds, ReceivingEnd};
 use crate::split::rate_leg::RateLeg;
-use skyhaul_base::{Instant, Rng};
+use skyhaul_base::Instant;
 use skyhaul_path::PacketView;
 use skyhaul_relay::xtp::HEADER as XTP_HEADER;
 use skyhaul_scenario::resolved::Overload;
@@ -28,10 +28,9 @@ impl<R: Tap> Sim<R> {
         let now = self.now;
         let chain = &mut self.chains[c as usize];
         chain.begin(now, transfer);
-        let full = chain
-            .gateways
-            .iter()
-            .find(|&&g| self.run.gateways[g].connections.is_some_and(|most| self.taken[g] >= most));
+        let full = chain.gateways.iter().find(|&&g| {
+            self.run.gateways[g].connections.is_some_and(|most| self.split_connections[g] >= most)
+        });
         let unsplittable = chain.encrypted || chain.rerouted;
         let refused = match full.map(|&g| self.run.gateways[g].overload) {
             _ if unsplittable => {
@@ -41,7 +40,7 @@ impl<R: Tap> Sim<R> {
             }
             None => {
                 chain.counted = !chain.gateways.is_empty();
-                chain.gateways.iter().for_each(|&g| self.taken[g] += 1);
+                chain.gateways.iter().for_each(|&g| self.split_connections[g] += 1);
                 false
             }
             Some(Overload::Bypass) => {
@@ -82,10 +81,8 @@ impl<R: Tap> Sim<R> {
         let record = &mut self.records[index as usize];
         let group = &self.run.groups[record.group];
         let flow = &mut self.flows[index as usize];
-        let stream = |end: &str| {
-            let which = if transfer == 0 { String::new() } else { format!(".{transfer}") };
-            Rng::stream(self.run.seed, &format!("flows.{}[{}].{end}{which}", group.name, record.index))
-        };
+        let place = record.index;
+        let stream = |end: &str| stream(self.run.seed, group, place, end, transfer);
         let rules = &self.run.rules[record.group];
         let config = &self.run.endpoints[record.group];
         record.started.get_or_insert(now);
@@ -341,7 +338,7 @@ impl<R: Tap> Sim<R> {
     fn free_places(&mut self, c: u32) {
         let chain = &mut self.chains[c as usize];
         if core::mem::take(&mut chain.counted) {
-            chain.gateways.iter().for_each(|&g| self.taken[g] -= 1);
+            chain.gateways.iter().for_each(|&g| self.split_connections[g] -= 1);
         }
     }
 

@@ -48,7 +48,7 @@ pub(crate) struct Spoof {
     sacked: Ranges,
     /// End of the highest data SACKed.
     high_sacked: u64,
-    /// Everything missing before this offset has been retransmitted.
+    /// Every segment before this offset has been examined, and retransmitted if it was missing.
     judged: u64,
     /// Time and offset of each retransmission, in order.
     retransmissions: VecDeque<(Instant, u64)>,

@@ -87,11 +87,11 @@ impl<R: Tap> Sim<R> {
         let far_leg = flows[far as usize].agent.leg_mut().map(|leg| &mut leg.carrier);
         if let Some(Carrier::Tcp { ends, spoof }) = far_leg {
             while let Some(out) = &ends.receiver.poll_transmit(now) {
-                let astray = chain.asym > 0.0
+                let bypasses = chain.asym > 0.0
                     && out.len == 0
                     && !out.flags.has(Flags::SYN)
                     && chain.rng.unit() < chain.asym;
-                let label = if chain.rerouted || astray { bypass_back } else { back_to_gateway };
+                let label = if chain.rerouted || bypasses { bypass_back } else { back_to_gateway };
                 net.send(now, label, out);
             }
             if let Some(spoof) = spoof {

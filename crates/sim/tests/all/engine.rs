@@ -141,6 +141,19 @@ fn nothing_happens_in_no_time() {
 }
 
 #[test]
+fn a_link_without_flows_may_go_down() {
+    let mut s = scenario(10.0, vec![geo(10.0, 0.5, 10, 0.0)], vec![]);
+    s.events = vec![skyhaul_scenario::resolved::Event {
+        at: Duration::from_secs(1),
+        link: 0,
+        forward: true,
+        change: skyhaul_path::Change::Up(false),
+    }];
+    let r = run(&s, 1, Null).expect("a world");
+    assert_eq!((r.events, r.flows.len()), (1, 0));
+}
+
+#[test]
 fn nothing_arrives_when_everything_is_lost() {
     for cc in ["sack", "peach", "reno"] {
         let r = run(&s0(2, cc, 1.0, 300.0), 1, Null).expect("a world");

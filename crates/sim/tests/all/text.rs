@@ -13,6 +13,20 @@ pub(crate) fn resolve(text: &str, sets: &[&str]) -> Resolved {
     }
     d.resolve().unwrap_or_else(|e| panic!("{e}"))
 }
+/// A scenario's text as it is.
+pub(crate) fn resolved(text: &str) -> Resolved {
+    resolve(text, &[])
+}
+/// Why a scenario's text is refused.
+pub(crate) fn refusal(text: &str) -> String {
+    let document = Document::parse("t.toml", text, &no_files);
+    document.and_then(|d| d.resolve()).expect_err("a refusal").to_string()
+}
+/// The file that a result is stored with gives the same scenario again.
+pub(crate) fn assert_comes_back_from_its_file(s: &Resolved) {
+    let again = resolved(&s.to_toml());
+    assert_eq!((again.hash(), &again), (s.hash(), s));
+}
 /// What a run of it gives.
 pub(crate) fn ran(text: &str, sets: &[&str], seed: u64) -> RunResult {
     run(&resolve(text, sets), seed, Null).expect("a world")

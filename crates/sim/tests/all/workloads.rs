@@ -1,19 +1,13 @@
 //! Sources, transfers that arrive at random, and changes during a run.
 
+use crate::text::{refusal, resolved};
 use skyhaul_base::{Duration, Instant};
-use skyhaul_scenario::Resolved;
 use skyhaul_sim::quantity::FLOW;
 use skyhaul_sim::{FlowResult, RunResult, run};
 use skyhaul_trace::{Class, Digest, Event, LinkChange, LossCause, Memory, Null};
 
-fn resolve(text: &str) -> Resolved {
-    skyhaul_scenario::resolve_text("test.toml", text, &[], &skyhaul_scenario::no_files).expect("a scenario")
-}
-
 fn refused(text: &str) -> String {
-    let all = format!("{LINK}{text}");
-    let e = skyhaul_scenario::resolve_text("test.toml", &all, &[], &skyhaul_scenario::no_files);
-    e.expect_err("a refusal").to_string()
+    refusal(&format!("{LINK}{text}"))
 }
 
 /// 1000 packets/s of 1000 bytes, 250 ms.
@@ -29,9 +23,9 @@ reverse = { rate = "unlimited" }
 "#;
 
 fn result(text: &str) -> RunResult {
-    let scenario = resolve(&format!("{LINK}{text}"));
+    let scenario = resolved(&format!("{LINK}{text}"));
     // The file that a result is stored with runs again to the same result.
-    let again = resolve(&scenario.to_toml());
+    let again = resolved(&scenario.to_toml());
     assert_eq!(again, scenario);
     run(&scenario, 1, Null).expect("a run")
 }
@@ -109,7 +103,7 @@ app = { kind = "on-off", rate = "400 kbit/s", on = { exponential = "500 ms" }, o
 start = "0 s"
 "#
     );
-    let scenario = resolve(&text);
+    let scenario = resolved(&text);
     // 40 · 50/4 packets per second. Of exponential phases with the means a and b the time that a flow is on has the
     // variance 2 (a b)² / (a + b)³ per second: 3.75 s of 25 s in a run, 0.75 % over 400 of them. Four times that.
     let sent = |seed| run(&scenario, seed, Null).unwrap().flows.iter().map(|f| f.segments_sent).sum::<u64>();
@@ -161,7 +155,7 @@ start = "0 s"
 stop = "80 s"
 "#;
     let r = result(text);
-    let scenario = resolve(&format!("{LINK}{text}"));
+    let scenario = resolved(&format!("{LINK}{text}"));
     let runs = (1..=10).map(|seed| run(&scenario, seed, Null).unwrap());
     let all: Vec<FlowResult> = runs.flat_map(|r| r.flows).collect();
     let (transfers, bytes) =
@@ -224,6 +218,35 @@ app = { kind = "arrivals", rate = "1 /s", size = "100 kB" }
 }
 
 #[test]
+fn late_packets_and_open_transfers_count_for_their_flow() {
+    // The links reorder: acknowledgements, and segments that were sent again in vain, reach connections that are complete.
+    let delay =
+        "delay = { kind = \"uniform\", base = \"200 ms\", jitter = \"100 ms\" }\nallow-reorder = true";
+    let text = LINK.replace("delay = \"250 ms\"", delay)
+        + r#"error = { kind = "per", p = 0.05 }
+[flows.few]
+endpoint = "modern"
+app = { kind = "arrivals", rate = "1 /s", size = "50 kB" }
+[flows.many]
+endpoint = "modern"
+app = { kind = "arrivals", rate = "8 /s", size = "4 kB" }
+"#;
+    let mut memory = Memory::default();
+    let r = run(&resolved(&text), 1, &mut memory).expect("a run");
+    let discarded = memory.events.iter().filter(|(_, e)| matches!(e, Event::Discarded { .. })).count() as u64;
+    assert!(discarded > 10, "{discarded}");
+    assert_eq!(r.flows.iter().map(|f| f.discarded).sum::<u64>(), discarded);
+    let lost = |f: &FlowResult| f.lost.iter().sum::<u64>();
+    assert_eq!(
+        r.flows.iter().map(lost).sum::<u64>(),
+        r.link("sat", true).expect("a link").class(Class::Data).lost()
+    );
+    let acks = memory.events.iter().filter(|(_, e)| matches!(e, Event::AckArrived { .. }));
+    assert_eq!(r.flows.iter().filter_map(|f| f.last_ack).max(), acks.map(|(at, _)| *at).max());
+    assert!(r.flows.iter().any(|f| !f.unfinished.is_empty()), "some are open at the end");
+}
+
+#[test]
 fn pages_in_progress_at_the_end_count_with_the_time_they_have_taken() {
     let column = |f: &FlowResult, name: &str| {
         let quantity = FLOW.iter().find(|q| q.name == name).expect("the quantity");
@@ -271,7 +294,7 @@ fn connections_that_are_over_are_used_again() {
 endpoint = "modern"
 app = { kind = "arrivals", rate = "20 /s", size = "1 kB" }
 "#;
-    let scenario = resolve(&format!("{LINK}{text}"));
+    let scenario = resolved(&format!("{LINK}{text}"));
     let digest = || run(&scenario, 3, Digest::default()).unwrap();
     let r = digest();
     let f = group(&r, "web");
@@ -322,7 +345,7 @@ set = { "links.sat.up" = true }
 sample = "1 s"
 series = ["delay", "rate", "up"]
 "#;
-    let s = resolve(&format!("{LINK}{text}"));
+    let s = resolved(&format!("{LINK}{text}"));
     let mut memory = Memory::default();
     let r = run(&s, 1, &mut memory).expect("a run");
     let before = |name: &str| r.series.links.of(0, name).next().expect("a sample").1;
@@ -386,7 +409,7 @@ set = {{ links.sat.up = true }}
     };
     let with = |drop| {
         let (link, rest) = (LINK.replace("reverse = { rate = \"unlimited\" }", ""), text(drop));
-        run(&resolve(&format!("{link}{rest}")), 1, Null).expect("a run")
+        run(&resolved(&format!("{link}{rest}")), 1, Null).expect("a run")
     };
     let kept = with(false);
     let f = group(&kept, "udp");
@@ -427,7 +450,7 @@ set.links.sat = { error = "none", delay = "100 ms" }
 #[test]
 fn two_classes_with_links_of_their_own_share_a_bottleneck() {
     // Scenario S1 of the paper of TCP-Peach in small: X over a lossy access, Y over a clean one.
-    let scenario = resolve(
+    let scenario = resolved(
         r#"
 schema = 1
 duration = "100 s"
