@@ -215,9 +215,7 @@ fn a_stream_that_is_stopped_and_random_transfers_end_with_fins_too() {
 #[test]
 fn the_key_comes_back_from_its_resolved_form_and_needs_a_handshake() {
     let s = text::resolve(PATH, &[]);
-    let again =
-        Document::parse("t.toml", &s.to_toml(), &no_files).expect("TOML").resolve().expect("a scenario");
-    assert_eq!((again.hash(), &again), (s.hash(), &s));
+    text::assert_comes_back_from_its_file(&s);
     assert!(s.flows.iter().all(|f| f.close));
     let text = PATH.split("[flows.bulk.chain]").next().expect("a flow");
     let cases = [

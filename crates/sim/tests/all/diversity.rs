@@ -1,5 +1,6 @@
 //! Runs over two satellites at a time.
 
+use crate::text::resolved;
 use skyhaul_sim::run;
 use skyhaul_trace::{Class, Digest, LossCause, Null};
 
@@ -10,7 +11,7 @@ fn scenario(diversity: &str, error: &str) -> skyhaul_scenario::Resolved {
          [links.sat.orbit]\nfrom = \"London\"\nto = \"Madrid\"\nconstellation = \"leo550\"\ndiversity = \"{diversity}\"\n\
          [flows.f]\ntransport = \"udp\"\napp = {{ kind = \"cbr\", rate = \"1 Mbit/s\", packet = \"1000 B\" }}\nstop = \"590 s\"\n"
     );
-    skyhaul_scenario::resolve_text("test.toml", &text, &[], &skyhaul_scenario::no_files).expect("a scenario")
+    resolved(&text)
 }
 
 #[test]
@@ -40,7 +41,7 @@ fn a_handover_loses_nothing_that_goes_over_two_satellites() {
     assert!(one > 0 && none.transmissions == 0, "{one}");
     let (both, repair) = lost("both");
     assert_eq!(both, 0);
-    // While a satellite changes packets have no copy, and those in flight there came by the other one.
+    // During a handover packets have no copy; of the packets in flight over the old satellite the copies over the other one arrive.
     assert!(repair.parity > 0 && repair.parity < repair.transmissions / 2);
     assert!(repair.repairs > 0 && repair.duplicates > repair.repairs * 100);
     assert!(repair.duplicates + repair.repairs <= repair.parity);

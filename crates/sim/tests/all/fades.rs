@@ -1,5 +1,6 @@
 //! Links that fade, and return capacity that is asked for, over TCP from end to end.
 
+use crate::text::resolved;
 use skyhaul_sim::{RunResult, run};
 use skyhaul_trace::{LossCause, Null};
 
@@ -9,8 +10,7 @@ fn result(link: &str, flow: &str) -> RunResult {
          [flows.bulk]\npath = [\"sat\"]\ncc = \"newreno\"\nendpoint = {{ preset = \"ns2-2004\" }}\n\
          rwnd = \"2000 segments\"\nhandshake = false\n{flow}\n"
     );
-    let scenario = skyhaul_scenario::resolve_text("test.toml", &text, &[], &skyhaul_scenario::no_files);
-    run(&scenario.expect("a scenario"), 1, Null).expect("a run")
+    run(&resolved(&text), 1, Null).expect("a run")
 }
 
 /// 9 dB under a clear sky; 5 dB less from 20 s on.
@@ -94,8 +94,7 @@ fn series_show_the_satellite_and_its_elevation() {
         "schema = 1\nduration = \"600 s\"\n[links.sat]\nrate = \"1 Mbit/s\"\nqueue = \"50 packets\"\n{orbit}\n[flows.f]\npath = [\"sat\"]\n\
          app = {{ kind = \"cbr\", rate = \"53 kbit/s\" }}\n[record]\nsample = \"10 s\"\nseries = [\"satellite\", \"elevation\", \"delay\", \"attenuation\"]\n"
     );
-    let scenario = skyhaul_scenario::resolve_text("test.toml", &text, &[], &skyhaul_scenario::no_files);
-    let r = run(&scenario.expect("a scenario"), 1, Null).expect("a run");
+    let r = run(&resolved(&text), 1, Null).expect("a run");
     let seen: Vec<f64> = r.series.links.of(0, "satellite").map(|(_, v)| v).collect();
     let elevations: Vec<f64> = r.series.links.of(0, "elevation").map(|(_, v)| v).collect();
     assert_eq!((seen.len(), elevations.len()), (61, 61));

@@ -19,7 +19,7 @@ use skyhaul_sim::{Agents, RunResult, Sim};
 use skyhaul_tcp::Config;
 use skyhaul_trace::Digest;
 
-/// Name, scenario, seed, who talks.
+/// Name, scenario, seed, protocols of the flows.
 type Golden = (&'static str, Resolved, u64, Agents);
 
 /// Quantities of flows, of which the file has the sums.
@@ -33,8 +33,8 @@ fn golden() -> Vec<Golden> {
     pages.flows[0].app = App::Pages(Pages { segments: 50, count: None, idle: None });
     pages.flows[0].handshake = true;
     pages.flows[0].known_rtt = None;
-    // Everything at once: two links, jitter, reordering, bursts of errors, bytes as limit, timestamps, delayed
-    // acknowledgements, lossy way back, a second group with a longer access that stops.
+    // Everything at once: two links, jitter, reordering, bursts of errors, a queue limit in bytes, timestamps, delayed
+    // acknowledgements, a lossy return direction, a second group with a longer access that stops.
     let mut mixed = scenario(60.0, vec![geo(400.0, 0.2, 30, 0.0), geo(700.0, 0.1, 30, 1e-3)], vec![]);
     mixed.links[1].name = "second".into();
     mixed.links[0].forward.delay =

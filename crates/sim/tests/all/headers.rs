@@ -132,9 +132,7 @@ fn compressed_headers_move_with_a_connection_and_arrive_late_or_early() {
 fn rules_for_headers_come_back_and_mistakes_are_named() {
     for set in [SCPS, VJ] {
         let s = text::resolve(PATH, &[set]);
-        let again =
-            Document::parse("t.toml", &s.to_toml(), &no_files).expect("TOML").resolve().expect("a scenario");
-        assert_eq!((again.hash(), &again), (s.hash(), &s));
+        text::assert_comes_back_from_its_file(&s);
     }
     let key = "flows.bulk.chain.legs.g1";
     let cases = [

@@ -1,5 +1,6 @@
 //! Marks of queues (ECN) in what a run records: counts, events, and the series over time.
 
+use crate::text::resolved;
 use skyhaul_sim::{RunResult, run};
 use skyhaul_trace::{Event, Memory};
 
@@ -27,8 +28,7 @@ endpoint = { preset = "rfc", mss = "960 B", ecn = "ask" }
 rwnd = "100 KiB"
 app = { kind = "pages", segments = 5000, count = 1 }
 "#;
-    let scenario = skyhaul_scenario::resolve_text("test.toml", text, &[], &skyhaul_scenario::no_files);
-    run(&scenario.unwrap_or_else(|e| panic!("{e}")), 1, events).expect("a run")
+    run(&resolved(text), 1, events).expect("a run")
 }
 
 #[test]

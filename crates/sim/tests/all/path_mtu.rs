@@ -1,5 +1,6 @@
 //! Paths that are narrower than their ends: what swallows, what fragments, and what a sender that searches makes of either.
 
+use crate::text::resolved;
 use skyhaul_sim::{FlowResult, LinkResult, ReductionCounts, RunResult, run};
 use skyhaul_trace::Null;
 
@@ -22,9 +23,7 @@ endpoint = {{ mss = "{mss} B", growth = "abc" {endpoint} }}
 rwnd = "256 KiB"
 "#
     );
-    let scenario = skyhaul_scenario::resolve_text("test.toml", &text, &[], &skyhaul_scenario::no_files);
-    let scenario = scenario.unwrap_or_else(|e| panic!("{e}"));
-    run(&scenario, seed, Null).expect("a run")
+    run(&resolved(&text), seed, Null).expect("a run")
 }
 fn parts(r: &RunResult) -> (&FlowResult, &LinkResult) {
     (&r.flows[0], r.link("sat", true).expect("the link"))

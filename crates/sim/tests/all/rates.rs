@@ -1,17 +1,13 @@
 //! Datagrams that keep to a rate: TFRC and SSVP, over links and beside TCP.
 
-use skyhaul_scenario::Resolved;
+use crate::text::{refusal, resolved};
 use skyhaul_sim::{FlowResult, RunResult, run};
 use skyhaul_trace::{Class, Null};
 
-fn resolve(text: &str) -> Resolved {
-    skyhaul_scenario::resolve_text("test.toml", text, &[], &skyhaul_scenario::no_files)
-        .unwrap_or_else(|e| panic!("{e}"))
-}
 fn result(text: &str, seed: u64) -> RunResult {
-    let scenario = resolve(text);
+    let scenario = resolved(text);
     // The file that a result is stored with runs again to the same result.
-    assert_eq!(resolve(&scenario.to_toml()), scenario);
+    assert_eq!(resolved(&scenario.to_toml()), scenario);
     run(&scenario, seed, Null).expect("a run")
 }
 fn group<'a>(result: &'a RunResult, name: &'a str) -> &'a FlowResult {
@@ -295,9 +291,7 @@ fn the_oracle_of_a_rate_flow_also_works_beside_a_sender_that_classifies_losses()
 fn what_makes_no_sense_is_refused_with_its_key() {
     let refused = |flow: &str| {
         let text = link("1 Mbit/s", "\"none\"", 1) + flow;
-        skyhaul_scenario::resolve_text("test.toml", &text, &[], &skyhaul_scenario::no_files)
-            .expect_err("a refusal")
-            .to_string()
+        refusal(&text)
     };
     for (flow, says) in [
         ("transport = \"dccp\"", "flows.a.transport: \"dccp\""),

@@ -1,17 +1,12 @@
 //! Public reports of other projects, tried here (docs/reports.md): those that concern a whole run, and that no other test
 //! holds.
 
-use skyhaul_scenario::Resolved;
+use crate::text::resolved;
 use skyhaul_sim::{RunResult, run};
 use skyhaul_trace::Null;
 
-fn resolve(text: &str) -> Resolved {
-    let text = format!("schema = 1\n{text}");
-    skyhaul_scenario::resolve_text("test.toml", &text, &[], &skyhaul_scenario::no_files).expect("a scenario")
-}
-
 fn result(text: &str) -> RunResult {
-    run(&resolve(text), 1, Null).expect("a run")
+    run(&resolved(text), 1, Null).expect("a run")
 }
 
 /// Mbit/s of the first flow.
@@ -66,7 +61,7 @@ fn waiting_for_the_pacer_is_no_want_of_data() {
     let link = "queue = \"1 BDP\"\nerror = { kind = \"per\", p = 1e-3 }\nreverse = { error = \"none\" }";
     let mean = |pacing: bool| {
         let flow = format!("cc = {{ name = \"hybla\", pacing = {pacing} }}");
-        let scenario = resolve(&one(300, "10 Mbit/s", "\"275 ms\"", link, &flow));
+        let scenario = resolved(&one(300, "10 Mbit/s", "\"275 ms\"", link, &flow));
         (1..=4).map(|seed| run(&scenario, seed, Null).expect("a run").flows[0].goodput / 4e6).sum::<f64>()
     };
     // Paced at cwnd/SRTT it may be somewhat slower than in bursts; the fault left a quarter.
@@ -219,7 +214,7 @@ fn losses_of_two_links_are_independent() {
         link("one"),
         link("two")
     );
-    let scenario = resolve(&text);
+    let scenario = resolved(&text);
     let delivered = |seed: u64| {
         let r = run(&scenario, seed, Null).expect("a run");
         assert_eq!(r.flows[0].segments_sent, 10_001);

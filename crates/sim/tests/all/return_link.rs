@@ -1,6 +1,7 @@
 //! A narrow return link and what helps against it, over TCP from end to end: 10 Mbit/s forward, 50 kbit/s back, packets of
 //! 1000 bytes, acknowledgements of 40 (the example of RFC 3449 §2).
 
+use crate::text::resolved;
 use skyhaul_sim::{FlowResult, LinkResult, RunResult, run};
 use skyhaul_trace::{Class, LossCause, Null};
 
@@ -29,9 +30,7 @@ app = {{ kind = "pages", segments = 5000, count = 2 }}
 handshake = false
 "#
     );
-    let scenario = skyhaul_scenario::resolve_text("test.toml", &text, &[], &skyhaul_scenario::no_files);
-    let scenario = scenario.expect("a scenario");
-    run(&scenario, 1, Null).expect("a run")
+    run(&resolved(&text), 1, Null).expect("a run")
 }
 
 /// The flow and its return link; everything was delivered, and the return link has lost nothing without account.

@@ -1,15 +1,12 @@
 //! Runs over links that follow traces.
 
+use crate::text::resolved;
 use skyhaul_scenario::Resolved;
 use skyhaul_sim::run;
 use skyhaul_trace::{Digest, Null};
 
-fn resolve(text: &str) -> Resolved {
-    skyhaul_scenario::resolve_text("test.toml", text, &[], &skyhaul_scenario::no_files).expect("a scenario")
-}
-
 fn scenario(rate: &str, delay: &str, flows: &str) -> Resolved {
-    resolve(&format!(
+    resolved(&format!(
         "schema = 1\nduration = \"40 s\"\n[links.sat]\npacket = \"1504 B\"\nrate = {rate}\ndelay = {delay}\n\
          queue = \"60 packets\"\nreverse = {{ rate = \"unlimited\", delay = \"250 ms\" }}\n{flows}\n\
          [record]\nsample = \"1 s\"\nseries = [\"acked\", \"delay\", \"rate\"]\n"
