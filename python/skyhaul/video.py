@@ -82,7 +82,8 @@ class Fit:
 def fit(trace: str | PathLike[str], *, coupled: bool = False, flow: str = "video") -> Fit:
     """Fits a movie model to a trace; with `coupled`, large frames of all types occur together.
 
-    `flow` is the flow group in the lines of `Fit.scenario`.
+    `flow` is the flow group in the lines of `Fit.scenario`: letters, digits, `-` and `_`. Another name raises
+    `ScenarioError`.
     """
     text, scenario = _core.fit_video(Path(trace), coupled, flow)
     found = json.loads(text)

@@ -36,3 +36,11 @@ def test_a_trace_that_is_none(tmp_path):
         video.fit(trace)
     with pytest.raises(OSError, match="cannot read"):
         video.fit(tmp_path / "missing.txt")
+
+
+@pytest.mark.parametrize("flow", ["", "a b", "a.b", "a]", '"a"', "é"])
+def test_a_name_that_would_break_the_lines_is_refused(tmp_path, flow):
+    trace = tmp_path / "film.txt"
+    trace.write_text("\n".join(film()))
+    with pytest.raises(skyhaul.ScenarioError, match=r"flow: .*write letters, digits, - and _"):
+        video.fit(trace, flow=flow)

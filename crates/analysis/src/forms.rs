@@ -87,7 +87,7 @@ forms! {
         "probability that fewer than three duplicate acknowledgements of a window come back";
     normalized_throughput(x, capacity, flows) = fairness::normalized_throughput(x, capacity, flows),
         "rate of a flow divided by the fair share (Papadimitriou 2007, §4.2)";
-    packet_loss(ber, bytes) = loss::packet_loss(ber, bytes),
+    packet_loss(ber, size) = loss::packet_loss(ber, size),
         "probability that a packet has a wrong bit";
     period(w, forward, reverse, packet, ack, propagation) =
         Ok(Path::new(forward, reverse, packet, ack, propagation)?.period(w)?.length),
@@ -113,7 +113,7 @@ forms! {
         "mean delay by the loss of the last packet, s";
     tfrc(p, rtt, t0, b) = throughput::tfrc(p, rtt, t0, b),
         "equation of TFRC, packets/s (RFC 5348)";
-    transfer_floor(bytes, window, rtt, rate) = window::transfer_floor(bytes, window, rtt, rate),
+    transfer_floor(size, window, rtt, rate) = window::transfer_floor(size, window, rtt, rate),
         "least time of a transfer, s";
     transient_rate(w0, duration, b, rtt) = start::transient_rate(w0, duration, b, rtt),
         "mean rate of a window that grows undisturbed, packets/s";

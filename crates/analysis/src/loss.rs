@@ -4,18 +4,18 @@ use crate::Value;
 use crate::domain::{not_negative, positive, probability, some_loss, whole};
 use skyhaul_base::math;
 
-/// Probability that a packet of `bytes` bytes has at least one bit error at the residual bit error rate `ber`:
-/// `1 - (1 - ber)^(8 bytes)`.
+/// Probability that a packet of `size` bytes has at least one bit error at the residual bit error rate `ber`:
+/// `1 - (1 - ber)^(8 size)`.
 ///
 /// # Errors
-/// If `ber` is no probability or `bytes` negative.
-pub fn packet_loss(ber: f64, bytes: f64) -> Value {
+/// If `ber` is no probability or `size` negative.
+pub fn packet_loss(ber: f64, size: f64) -> Value {
     probability("ber", ber)?;
-    not_negative("bytes", bytes)?;
+    not_negative("size", size)?;
     if ber == 1.0 {
-        return Ok(if bytes > 0.0 { 1.0 } else { 0.0 });
+        return Ok(if size > 0.0 { 1.0 } else { 0.0 });
     }
-    Ok(-math::expm1(8.0 * bytes * math::ln_1p(-ber)))
+    Ok(-math::expm1(8.0 * size * math::ln_1p(-ber)))
 }
 
 /// Probability that a window of `w` packets loses two or more: how often one repair per RTT does not suffice.

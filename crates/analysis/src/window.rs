@@ -23,14 +23,14 @@ pub fn window_knee(rate: f64, rtt: f64) -> Value {
     Ok(rate * rtt / 8.0)
 }
 
-/// Minimum time in seconds for `bytes` with a window of `window` bytes on a link of `rate` bit/s, without slow start.
+/// Minimum time in seconds for `size` bytes with a window of `window` bytes on a link of `rate` bit/s, without slow start.
 ///
 /// # Errors
-/// If `bytes` or `rtt` is not a number above 0, or `window` or `rate` not above 0 (they may be infinite).
-pub fn transfer_floor(bytes: f64, window: f64, rtt: f64, rate: f64) -> Value {
-    positive("bytes", bytes)?;
+/// If `size` or `rtt` is not a number above 0, or `window` or `rate` not above 0 (they may be infinite).
+pub fn transfer_floor(size: f64, window: f64, rtt: f64, rate: f64) -> Value {
+    positive("size", size)?;
     limit("rate", rate)?;
-    Ok(8.0 * bytes / (8.0 * window_limit(window, rtt)?).min(rate))
+    Ok(8.0 * size / (8.0 * window_limit(window, rtt)?).min(rate))
 }
 
 /// Data packets per second that a return link of `rate` bit/s can acknowledge with packets of `ack` bytes, one per `b`

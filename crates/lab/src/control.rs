@@ -38,14 +38,29 @@ pub(crate) fn read(text: &str) -> Result<Raw, LabError> {
 /// Longest name of a control in the name of a folder.
 const LONGEST: usize = 60;
 
+/// What is before a control of one's own whose name could be taken for that of another.
+const OWN: &str = "user-";
+
+/// Whether a name is a known one, or that with options behind it.
+fn begins_with(name: &str, known: &str) -> bool {
+    name.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
 /// A control as part of a folder's name: the name of the control, then its options. Equal tables give equal slugs. Where
 /// characters are replaced or cut, the first digits of a hash tell different controls apart.
 pub(crate) fn slug(text: &str) -> String {
     let value = read(text).unwrap_or_else(|_| Raw::String(text.trim().to_owned()));
     let mut words = Vec::new();
-    // A control of one's own is known by its own name.
-    let name = ["control", "name"].into_iter().find_map(|key| value.get(key)?.as_str()).or(value.as_str());
-    words.push(name.unwrap_or("control").trim_start_matches("user:").to_owned());
+    // A control of one's own is known by its own name; where a slug of another control may begin so, `user-` is before it.
+    let (provided, named) = (value.get("control"), value.get("name").or(Some(&value)));
+    let name = provided.or(named).and_then(Raw::as_str).unwrap_or("control");
+    let own = name.strip_prefix("user:").or(provided.is_some().then_some(name));
+    match own {
+        Some(own) if own.starts_with(OWN) || NAMES.iter().any(|known| begins_with(own, known)) => {
+            words.push(format!("{OWN}{own}"));
+        }
+        own => words.push(own.unwrap_or(name).to_owned()),
+    }
     if let Raw::Table(table) = &value {
         let options = table.iter().filter(|(key, _)| !["name", "control", "options"].contains(&key.as_str()));
         options.for_each(|(key, value)| spell(key, value, &mut words));
@@ -90,6 +105,13 @@ mod tests {
         ] {
             assert_eq!(slug(control), want, "{control}");
         }
+        // Controls of one's own with the name of another, or of another with options.
+        let others = ["user:hark", "hark", "user:user-hark", "user:hark-probes-false", "{name='hark', probes=false}"];
+        let slugs = others.map(slug);
+        assert_eq!(slugs[0], "user-hark");
+        assert!((0..5).all(|i| !slugs[..i].contains(&slugs[i])), "{slugs:?}");
+        assert_eq!(slug("{ name = 'user', control = 'hark' }"), slugs[0]);
+        assert_eq!(slug("user:harken"), "harken");
         // A character that a file system may refuse is replaced, and a hash tells the controls apart.
         let odd = ["user:a/b", "user:a b", "user:a_b"].map(slug);
         assert!(odd.iter().all(|s| !s.contains(['/', ' '])), "{odd:?}");

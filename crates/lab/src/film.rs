@@ -19,6 +19,18 @@ pub struct MovieFit {
     fit: Fit,
 }
 
+/// The name of a flow group as a scenario's header takes it without quotes.
+///
+/// # Errors
+/// What to write, if the name has other characters or none.
+pub fn flow_name(name: &str) -> Result<&str, String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !name.is_empty() && name.chars().all(plain) {
+        return Ok(name);
+    }
+    Err(format!("{name:?} is not accepted as the name of a flow group: write letters, digits, - and _"))
+}
+
 /// Reads a trace and fits a movie to it; `mode` says whether the sizes of the frame types are correlated.
 ///
 /// # Errors

@@ -57,6 +57,14 @@ says = "The standard delivers"
 kind = "number"
 at = { own = "newreno" }
 check = { kind = "within", metric = "goodput", within = [2, 4] }
+[[figure]]
+file = "goodput"
+title = "Goodput of two controls"
+x = "own"
+y = "goodput"
+series = "own"
+x_scale = "category"
+
 [[overview]]
 id = "2.1"
 says = "Goodput alone"
@@ -181,6 +189,11 @@ fn the_overview_has_means_and_paired_differences() {
     let page = fs::read_to_string(e.folder.join("report.html")).expect("a page");
     assert!(page.contains("mine less NewReno") && page.contains("nobody was asked"));
     assert!(shown(&e).lines().all(|l| !l.contains("candidate")), "{}", shown(&e));
+    // Legends and axes of figures have the name of the control.
+    let figures = e.book.evaluations().flat_map(|study| &study.figures);
+    let drawn: Vec<_> = figures.flat_map(|f| &f.rows).map(|r| (r.series.as_str(), r.at.as_str())).collect();
+    assert_eq!(drawn, [("mine", "mine"), ("newreno", "newreno")]);
+    assert!(!page.contains("\"candidate\""));
     // Ten segments per 40 ms are less than the link carries: significantly worse.
     assert!(page.contains("<td class=\"number differs\">"));
 }

@@ -57,7 +57,7 @@ impl Sky {
         let mut shells = Vec::with_capacity(config.constellation.0.len());
         let mut first = 0u32;
         for (i, constellation) in config.constellation.0.iter().enumerate() {
-            let motion = constellation.build(config.epoch).map_err(|e| match e.key.as_str() {
+            let motion = constellation.build(config.epoch, config.offset).map_err(|e| match e.key.as_str() {
                 "epoch" => e,
                 _ if config.constellation.0.len() == 1 => e.below("constellation"),
                 _ => e.below(&format!("constellation[{i}]")),

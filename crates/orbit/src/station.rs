@@ -175,11 +175,12 @@ mod tests {
     use crate::geometry::look_angles;
     use crate::moment::Moment;
     use alloc::string::ToString;
+    use skyhaul_base::Duration;
 
     #[test]
     fn two_cities_see_a_satellite_at_34_5_degrees_west() {
         let satellite = stationary::Config { longitude: -34.5, elevation: 5.0 };
-        let place = satellite.build(None).unwrap().place(0, &Moment::new(0.0, 0.0)).unwrap();
+        let place = satellite.build(None, Duration::ZERO).unwrap().place(0, &Moment::new(0.0, 0.0)).unwrap();
         let angles = |city| look_angles(Station::city(city).unwrap().place(), place);
         let (palermo, houston) = (angles("Palermo"), angles("houston"));
         assert!((palermo.range - 39_173.9).abs() < 0.1 && (palermo.elevation() - 23.91).abs() < 0.01);

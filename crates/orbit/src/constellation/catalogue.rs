@@ -80,6 +80,7 @@ impl Catalogue {
         file: &File<'_>,
         entries: Vec<Entry>,
         start: Option<Epoch>,
+        offset: Duration,
         elevation: f64,
     ) -> Result<Self, Invalid> {
         crate::invalid::within("elevation", elevation, 0.0, 89.0, "deg")?;
@@ -109,10 +110,16 @@ impl Catalogue {
             let own = elements.datetime.and_utc();
             let seconds =
                 (start.unix - own.timestamp()) as f64 - f64::from(own.timestamp_subsec_nanos()) * 1e-9;
-            if math::abs(seconds) > STALE_DAYS * DAY {
-                let (of, days) = (Epoch { unix: own.timestamp() }, math::floor(math::abs(seconds) / DAY));
+            let away = math::abs(seconds + offset.as_secs_f64());
+            if away > STALE_DAYS * DAY {
+                let (of, days) = (Epoch { unix: own.timestamp() }, math::floor(away / DAY));
+                let (begin, write) = if offset == Duration::ZERO {
+                    (format!("epoch = \"{start}\""), "an epoch")
+                } else {
+                    (format!("the start of the run, which is `offset` after epoch = \"{start}\""), "both")
+                };
                 let message = format!(
-                    "the elements of {name} are of {of}, {days} days from epoch = \"{start}\": write an epoch within \
+                    "the elements of {name} are of {of}, {days} days from {begin}: write {write} within \
                      {STALE_DAYS} days of theirs, or use newer elements"
                 );
                 return Err(file.wrong(line, message));
@@ -205,7 +212,7 @@ mod tests {
         for (lines, states) in CASES {
             let start = tle::epochs(lines)[0];
             let config = tle::Config { file: "set.tle".into(), text: Some((*lines).into()), elevation: 10.0 };
-            let catalogue = config.build(Some(start)).unwrap();
+            let catalogue = config.build(Some(start), Duration::ZERO).unwrap();
             for (minutes, want) in *states {
                 let [x, y, z] = *want;
                 let seconds = (minutes - catalogue.members[0].age) * 60.0;
@@ -222,7 +229,7 @@ mod tests {
             .iter()
             .map(|(lines, _)| {
                 let config = tle::Config { file: "x".into(), text: Some((*lines).into()), elevation: 10.0 };
-                config.build(Some(tle::epochs(lines)[0])).unwrap().step().as_nanos() / 1_000_000
+                config.build(Some(tle::epochs(lines)[0]), Duration::ZERO).unwrap().step().as_nanos() / 1_000_000
             })
             .collect();
         assert_eq!(steps, [1_000, 100, 1_000, 60_000]);
@@ -234,7 +241,7 @@ mod tests {
         let lines = "1 33333U 05037B   05333.02012661  .25992681  00000-0  24476-3 0  1532\n\
                      2 33333  96.4736 157.9986 9950000 244.0492 110.6523  4.00004038 10700";
         let config = tle::Config { file: "x".into(), text: Some(lines.into()), elevation: 10.0 };
-        let catalogue = config.build(Some(tle::epochs(lines)[0])).unwrap();
+        let catalogue = config.build(Some(tle::epochs(lines)[0]), Duration::ZERO).unwrap();
         let flies = |minute: u32| catalogue.members[0].inertial(f64::from(minute) * 60.0).is_some();
         assert!(flies(0) && flies(15) && !flies(26));
     }

@@ -14,6 +14,7 @@ pub mod walker;
 use crate::epoch::Epoch;
 use crate::invalid::Invalid;
 use alloc::boxed::Box;
+use skyhaul_base::Duration;
 
 pub use model::{Grid, Model, Motion};
 
@@ -33,12 +34,17 @@ skyhaul_base::kinds! {
 }
 
 impl Constellation {
-    /// The moving constellation, for a run that starts at `start`, if it needs a start time.
+    /// The moving constellation, for a run that starts `offset` after `start`, if it needs a start time. Its times count
+    /// from `start`.
     ///
     /// # Errors
     /// Names the key and says what to write instead.
-    pub fn build(&self, start: Option<Epoch>) -> Result<Box<dyn Motion + Send + Sync>, Invalid> {
-        each!(self, Constellation(c) => Ok(Box::new(c.build(start)?)))
+    pub fn build(
+        &self,
+        start: Option<Epoch>,
+        offset: Duration,
+    ) -> Result<Box<dyn Motion + Send + Sync>, Invalid> {
+        each!(self, Constellation(c) => Ok(Box::new(c.build(start, offset)?)))
     }
     /// Minimum elevation at which a station uses a satellite, degrees.
     #[must_use]

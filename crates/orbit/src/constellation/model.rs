@@ -14,11 +14,12 @@ use skyhaul_base::Duration;
 pub trait Model: Clone + Debug + PartialEq {
     /// The moving constellation.
     type Motion: Motion;
-    /// The moving constellation, for a run that starts at `start`, if it needs a start time.
+    /// The moving constellation, for a run that starts `offset` after `start`, if it needs a start time. Its times
+    /// count from `start`.
     ///
     /// # Errors
     /// Names the key and says what to write instead.
-    fn build(&self, start: Option<Epoch>) -> Result<Self::Motion, Invalid>;
+    fn build(&self, start: Option<Epoch>, offset: Duration) -> Result<Self::Motion, Invalid>;
     /// Minimum elevation at which a station uses a satellite, degrees.
     fn least_elevation(&self) -> f64;
     /// The canonical form, shared by all equivalent configurations: file names do not matter.

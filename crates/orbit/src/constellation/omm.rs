@@ -13,6 +13,7 @@ use alloc::vec::Vec;
 use core::str::FromStr;
 use serde_json::Value;
 use sgp4::chrono::NaiveDateTime;
+use skyhaul_base::Duration;
 #[cfg(feature = "schema")]
 use skyhaul_base::amount::Angle;
 
@@ -35,11 +36,11 @@ pub struct Config {
 impl Model for Config {
     type Motion = Catalogue;
 
-    fn build(&self, start: Option<Epoch>) -> Result<Catalogue, Invalid> {
+    fn build(&self, start: Option<Epoch>, offset: Duration) -> Result<Catalogue, Invalid> {
         let file = File { name: &self.file, text: self.text.as_deref() };
         let records = records(&file)?;
         let entries = records.into_iter().map(|r| r.entry(&file)).collect::<Result<_, _>>()?;
-        Catalogue::new(&file, entries, start, self.elevation)
+        Catalogue::new(&file, entries, start, offset, self.elevation)
     }
     fn least_elevation(&self) -> f64 {
         self.elevation
@@ -274,7 +275,7 @@ mod tests {
 
     fn build(text: &str) -> Result<Catalogue, Invalid> {
         let config = Config { file: "gp.json".into(), text: Some(text.into()), elevation: 10.0 };
-        config.build(Some("2020-07-13".parse().unwrap()))
+        config.build(Some("2020-07-13".parse().unwrap()), Duration::ZERO)
     }
     fn csv_text() -> String {
         let row = |f: fn(&(&'static str, &'static str)) -> &'static str| {
@@ -293,7 +294,7 @@ mod tests {
     #[test]
     fn every_form_flies_where_the_two_lines_do() {
         let lines = tle::Config { file: "x".into(), text: Some(LINES.into()), elevation: 10.0 };
-        let lines = lines.build(Some("2020-07-13".parse().unwrap())).unwrap();
+        let lines = lines.build(Some("2020-07-13".parse().unwrap()), Duration::ZERO).unwrap();
         let numbers = json_text().replace("\"15.49507896\"", "15.49507896");
         let list = format!("{}{}", kvn_text(), kvn_text());
         let below_a_blank_line = format!("\n{}", csv_text());

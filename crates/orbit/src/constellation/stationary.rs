@@ -42,7 +42,7 @@ pub struct Stationary {
 impl Model for Config {
     type Motion = Stationary;
 
-    fn build(&self, _: Option<Epoch>) -> Result<Stationary, Invalid> {
+    fn build(&self, _: Option<Epoch>, _: Duration) -> Result<Stationary, Invalid> {
         within("longitude", self.longitude, -180.0, 360.0, "deg")?;
         within("elevation", self.elevation, 0.0, 89.0, "deg")?;
         let east = Rotation::of(radians(self.longitude));

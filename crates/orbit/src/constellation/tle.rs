@@ -8,6 +8,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use sgp4::chrono::NaiveDate;
+use skyhaul_base::Duration;
 #[cfg(feature = "schema")]
 use skyhaul_base::amount::Angle;
 
@@ -33,9 +34,9 @@ pub struct Config {
 impl Model for Config {
     type Motion = Catalogue;
 
-    fn build(&self, start: Option<Epoch>) -> Result<Catalogue, Invalid> {
+    fn build(&self, start: Option<Epoch>, offset: Duration) -> Result<Catalogue, Invalid> {
         let file = File { name: &self.file, text: self.text.as_deref() };
-        Catalogue::new(&file, read(&file)?, start, self.elevation)
+        Catalogue::new(&file, read(&file)?, start, offset, self.elevation)
     }
     fn least_elevation(&self) -> f64 {
         self.elevation
@@ -145,7 +146,7 @@ mod tests {
 
     fn build(text: &str, start: &str) -> Result<Catalogue, Invalid> {
         let config = Config { file: "iss.tle".into(), text: Some(text.into()), elevation: 10.0 };
-        config.build(Some(start.parse().unwrap()))
+        config.build(Some(start.parse().unwrap()), Duration::ZERO)
     }
     /// Line and sentence of the refusal.
     fn refused(text: &str, start: &str) -> (usize, String) {
@@ -226,7 +227,17 @@ mod tests {
         assert_eq!(line, 2);
         assert!(why.contains("2008-09-20T12:25:40Z") && why.contains("within 30 days"), "{why}");
         let config = Config { file: "iss.tle".into(), text: Some(ISS.into()), elevation: 10.0 };
-        let e = config.build(None).unwrap_err();
+        // The run starts `offset` after the epoch.
+        let after = |start: &str, days: u64| {
+            let built = config.build(Some(start.parse().unwrap()), Duration::from_secs(days * 86_400));
+            built.map(drop).map_err(|e| e.message)
+        };
+        assert_eq!(after("2008-10-20", 0), Ok(()));
+        let why = after("2008-10-20", 5).unwrap_err();
+        assert!(why.contains(", 34 days from the start of the run, which is `offset` after epoch"), "{why}");
+        assert_eq!(after("2008-08-01", 30), Ok(()));
+        assert!(after("2008-08-01", 10).is_err() && after("2008-08-01", 100).is_err());
+        let e = config.build(None, Duration::ZERO).unwrap_err();
         assert_eq!((e.key.as_str(), e.message.contains("2008-09-20T00:00:00Z")), ("epoch", true), "{e}");
     }
 

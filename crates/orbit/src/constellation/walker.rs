@@ -155,7 +155,7 @@ impl Config {
 impl Model for Config {
     type Motion = Walker;
 
-    fn build(&self, _: Option<Epoch>) -> Result<Walker, Invalid> {
+    fn build(&self, _: Option<Epoch>, _: Duration) -> Result<Walker, Invalid> {
         self.validate()?;
         // Both are at most MAX_SATELLITES.
         let (total, planes) = (self.satellites as u32, self.planes as u32);
@@ -233,7 +233,7 @@ mod tests {
         // h = 550 km, i = 53 degrees, everything else 0. By hand: u = 60 s · √(μ/r³) = 0.065689 rad, and the Earth has turned by
         // 0.0043753 rad.
         let config = Config::new(550.0, 53.0, [1, 1, 0], Pattern::Delta, 25.0);
-        let place = config.build(None).unwrap().place(0, &at(60.0)).unwrap();
+        let place = config.build(None, Duration::ZERO).unwrap().place(0, &at(60.0)).unwrap();
         assert!(place.distance(Vector::new(6_914.326, 243.443, 363.202)) < 0.001, "{place:?}");
         let angles = look_angles(Vector::new(crate::earth::RADIUS, 0.0, 0.0), place);
         assert!(
@@ -245,8 +245,8 @@ mod tests {
     #[test]
     fn what_cannot_be_built_is_refused_by_its_key() {
         let good = Config::new(550.0, 53.0, [1_584, 72, 1], Pattern::Delta, 25.0);
-        assert!(good.build(None).is_ok());
-        let refused = |config: Config| config.build(None).unwrap_err().key;
+        assert!(good.build(None, Duration::ZERO).is_ok());
+        let refused = |config: Config| config.build(None, Duration::ZERO).unwrap_err().key;
         assert_eq!(refused(Config { altitude: 0.3, ..good }), "altitude");
         assert_eq!(refused(Config { inclination: f64::NAN, ..good }), "inclination");
         assert_eq!(refused(Config { satellites: 0, ..good }), "satellites");
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn neighbours_across_a_closed_grid_are_as_near_as_any() {
         let Some(super::super::Constellation::Walker(config)) = named::find("leo550") else { panic!() };
-        let walker = config.build(None).unwrap();
+        let walker = config.build(None, Duration::ZERO).unwrap();
         let now = at(1_234.5);
         let grid = walker.grid().unwrap();
         let place = |s| walker.place(s, &now).unwrap();
@@ -275,7 +275,7 @@ mod tests {
         #[test]
         fn every_satellite_keeps_its_height_and_its_plane(time in 0.0..1e7, s in 0..1_584u32) {
             let config = Config::new(550.0, 53.0, [1_584, 72, 1], Pattern::Delta, 25.0);
-            let walker = config.build(None).unwrap();
+            let walker = config.build(None, Duration::ZERO).unwrap();
             let place = walker.place(s, &at(time)).unwrap();
             prop_assert!((place.length() - radius(550.0)).abs() < 1e-8);
             prop_assert!(place.z.abs() <= radius(550.0) * skyhaul_base::math::sin(radians(53.0)) + 1e-8);
@@ -292,7 +292,7 @@ mod tests {
             let config = Config::new(1_200.0, 63.4, [planes * each, planes, phasing], Pattern::Delta, 10.0);
             let part = 360.0 / planes as f64;
             let turned = Config { node: -part, phase: -360.0 * phasing as f64 / (planes * each) as f64, ..config };
-            let (here, there) = (config.build(None).unwrap(), turned.build(None).unwrap());
+            let (here, there) = (config.build(None, Duration::ZERO).unwrap(), turned.build(None, Duration::ZERO).unwrap());
             let mut places = Vec::new();
             here.each(&at(time), &mut |_, p| places.push(p));
             let mut fit = 0;
@@ -303,7 +303,7 @@ mod tests {
         #[test]
         fn one_by_one_is_all_at_once(time in 0.0..1e6) {
             let config = Config::new(780.0, 86.4, [66, 6, 1], Pattern::Star, 8.2);
-            let walker = config.build(None).unwrap();
+            let walker = config.build(None, Duration::ZERO).unwrap();
             let mut all = Vec::new();
             walker.each(&at(time), &mut |s, p| all.push((s, p)));
             prop_assert_eq!(all.len(), 66);

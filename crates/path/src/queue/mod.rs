@@ -231,6 +231,12 @@ impl QueueConfig {
     pub fn with(self, discipline: impl Into<Discipline>) -> Self {
         Self { discipline: discipline.into(), ..self }
     }
+    /// The options of the discipline that follow from the capacity in force, which `ns2_limit` reduces; see
+    /// [`Discipline::derived`].
+    #[must_use]
+    pub fn derived(&self) -> Vec<(&'static str, f64)> {
+        self.discipline.derived(Load::most(self.limit, self.ns2_limit.into()).as_limit())
+    }
     /// Refuses a discipline that is invalid with this capacity, and with `count_in_service` a capacity below one packet of
     /// `packet` bytes.
     ///

@@ -50,24 +50,24 @@ fn traceback(py: Python<'_>, error: &PyErr) -> PyResult<String> {
     Ok(lines.extract::<Vec<String>>()?.concat().trim_end().to_owned())
 }
 
-/// The exception of a failed run: `ControlError`, whose cause is what the control raised. It has neither cause nor
-/// attributes if the failure is not from Python, such as a broken invariant. Exceptions that are not errors (Ctrl-C,
-/// exit) are passed on unchanged.
+/// The exception of a failed run: `ControlError`, with the simulated time `time_s`, the `flow` and the `method`, and with
+/// what the control raised as its cause. If the failure is not from Python, such as a broken invariant, it has no cause, and
+/// `flow` and `method` are None. Exceptions that are not errors (Ctrl-C, exit) are passed on unchanged.
 pub(crate) fn exception(py: Python<'_>, failure: Failure) -> PyErr {
     let (words, at) = (failure.to_string(), failure.at.as_secs_f64());
-    let raised = match failure.source.map(|s| s.downcast::<Raised>()) {
-        Some(Ok(raised)) => *raised,
-        _ => return error::ControlError::new_err(words),
-    };
-    if !raised.error.is_instance_of::<PyException>(py) {
-        return raised.error;
+    let raised = failure.source.and_then(|s| s.downcast::<Raised>().ok()).map(|raised| *raised);
+    if let Some(raised) = raised.as_ref().filter(|r| !r.error.is_instance_of::<PyException>(py)) {
+        return raised.error.clone_ref(py);
     }
     let e = error::ControlError::new_err(words);
     let value = e.value(py);
+    let (flow, method) = raised.as_ref().map(|r| (&r.flow, &r.method)).unzip();
     let reported = value
         .setattr("time_s", at)
-        .and_then(|()| value.setattr("flow", &raised.flow))
-        .and_then(|()| value.setattr("method", &raised.method));
-    e.set_cause(py, Some(raised.error));
+        .and_then(|()| value.setattr("flow", flow))
+        .and_then(|()| value.setattr("method", method));
+    if let Some(raised) = raised {
+        e.set_cause(py, Some(raised.error));
+    }
     reported.err().unwrap_or(e)
 }

@@ -489,7 +489,7 @@ pub fn queue_options(queue: &QueueConfig) -> BTreeMap<&'static str, String> {
     let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let keys = queue.discipline.kind().keys().iter();
     let written = keys.filter_map(|key| Some((key.name, text(own.get(key.name)?))));
-    let derived = queue.discipline.derived(queue.limit);
+    let derived = queue.derived();
     let derived = derived.into_iter().map(|(key, n)| (key, format!("{} packets", display::short(n))));
     written.chain(derived).collect()
 }

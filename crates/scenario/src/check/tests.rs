@@ -321,6 +321,9 @@ fn options_of_a_queue_are_shown_as_they_are_in_force() {
     );
     let (options, ..) = shown(&[&of("kind = 'red', limit = '60 packets'")]);
     assert_eq!((&*options["min-threshold"], &*options["max-threshold"]), ("10 packets", "30 packets"));
+    // The thresholds are those of the capacity in force.
+    let (options, ..) = shown(&[&of("kind = 'red', limit = '61 packets', ns2-limit = true")]);
+    assert_eq!((&*options["min-threshold"], &*options["max-threshold"]), ("10 packets", "30 packets"));
     let (options, text, _) = shown(&[&of("kind = 'drop-tail', limit = '60 packets'")]);
     assert!(options.is_empty() && !text.contains("    options"), "{text}");
 }

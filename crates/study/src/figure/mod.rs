@@ -13,7 +13,7 @@ mod vega;
 use crate::error::{RenderError, StudyError};
 use crate::files::{NOT_A_NAME, is_plain_name};
 use crate::metric::PlannedMetric;
-use crate::model::{Band, Figure, Scale, StudyFile, TimeFigure};
+use crate::model::{Band, Figure, Scale, StudyFile, TimeFigure, called};
 use crate::observed::Sampled;
 use crate::results::Results;
 use crate::runner::Resolution;
@@ -305,8 +305,13 @@ impl Draw<'_> {
 
     /// The label of the series that a combination belongs to; empty without a series axis.
     fn series_label(&self, combination: &[usize]) -> String {
-        let axes = &self.results.plan.file.study.axis;
-        self.extent.series.map_or_else(String::new, |s| axes[s].label(combination[s]))
+        self.extent.series.map_or_else(String::new, |s| self.label(s, combination[s]))
+    }
+
+    /// The label of a value of an axis; that of the control under test is its name.
+    fn label(&self, axis: usize, value: usize) -> String {
+        let file = &self.results.plan.file;
+        called(&file.study.axis[axis].label(value), file.candidate.as_deref()).to_owned()
     }
 
     /// The series in the order of the legend, which is that of the study.
@@ -366,7 +371,7 @@ impl Draw<'_> {
                     None if scale == Scale::Category => (None, None, None),
                     None => (x_axis.values[i].number(), None, None),
                 };
-                let (at, reading) = (x_axis.label(i), names[reading].clone());
+                let (at, reading) = (self.label(self.extent.x.unwrap_or(0), i), names[reading].clone());
                 let flow = None;
                 rows.push(Row { x, at, left, right, y: e.mean, low, high, series, reading, flow, outline });
             }
