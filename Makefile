@@ -23,7 +23,7 @@ help:
 	@echo "make bench   simulator speed, instructions per segment against the recorded baseline, comparison with ns-2, memory"
 	@echo "make bench-wire  throughput over TUN, compared with the kernel and a packet generator (Linux, as root)"
 	@echo "make bench-gateway  downloads over a GEO link with and without gateways (Linux, as root, with nft)"
-	@echo "make soak    soak test of a host, an hour; SOAK=--short for a minute, SOAK=\"--only flood\" for one scene (Linux, as root)"
+	@echo "make soak    soak test of a host, three quarters of an hour; SOAK=--short for a minute, SOAK=\"--only flood\" for one scene (Linux, as root)"
 	@echo "make soak-gateway    the same for two gateways, for an hour (Linux, as root, with nft)"
 	@echo "make fuzz    fuzzing with libFuzzer; FUZZ=\"gateway_packets -max_total_time=300\" for another target or time"
 	@echo "make conformance  conformance of our TCP and of this machine's kernel to the RFCs; CASES=rack for a subset"

@@ -22,7 +22,7 @@ pub struct Counts {
     pub finished: u64,
     /// Connections that were reset.
     pub aborted: u64,
-    /// Connections that were never established.
+    /// Connections that ended before they were established: their server refused them or did not answer.
     pub refused: u64,
     /// Connections ended by `limits.stuck` or `limits.idle`, the longest times without progress.
     pub stuck: u64,
@@ -32,7 +32,7 @@ pub struct Counts {
     pub resumed: u64,
     /// Connections over the link whose SYN carried data.
     pub early_sent: u64,
-    /// Of `early_sent`, those whose data the other gateway took from the SYN.
+    /// Connections over the link whose SYN carried data that the other gateway accepted.
     pub early_taken: u64,
     /// Connections from behind the link whose SYN carried data that was taken.
     pub early_received: u64,
@@ -251,13 +251,13 @@ impl Status {
             ("from_link_total", "Connections opened from behind the link", c.from_link),
             ("finished_total", "Connections that ended in order", c.finished),
             ("aborted_total", "Connections that were reset", c.aborted),
-            ("refused_total", "Connections that were never established", c.refused),
+            ("refused_total", "Connections that ended before they were established: their server refused them or did not answer", c.refused),
             ("stuck_total", "Connections on which nothing moved for too long", c.stuck),
             ("overloads_total", "Times that limits.flows was reached", c.overloads),
             ("resumed_total", "Connections that began with a window learnt by earlier ones", c.resumed),
             ("early_sent_total", "Connections over the link whose SYN carried data", c.early_sent),
-            ("early_taken_total", "Those whose data the other gateway took from the SYN", c.early_taken),
-            ("early_received_total", "Connections from the link with data in the SYN", c.early_received),
+            ("early_taken_total", "Connections over the link whose SYN carried data that the other gateway accepted", c.early_taken),
+            ("early_received_total", "Connections from the link whose SYN carried data that this gateway accepted", c.early_received),
             (
                 "fallback_total",
                 "Connections with the fallback control, on paths that are not trusted",

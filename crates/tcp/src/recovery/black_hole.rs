@@ -30,8 +30,15 @@ pub(crate) struct Hole {
     /// Time of the next trial of the full size, and the wait before it.
     trial_at: Instant,
     wait: Duration,
-    /// A trial is in progress: everything from this stream offset was sent in full size.
-    trial: Option<u64>,
+    trial: Option<Trial>,
+}
+
+/// A trial in progress: everything from a stream offset is sent in full size, as far as the application fills segments.
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    from: u64,
+    /// End of the first full segment that was sent. Shorter ones prove nothing, however many arrive.
+    full_end: Option<u64>,
 }
 
 impl Hole {
@@ -63,10 +70,20 @@ impl Hole {
         let short = if smss > BASE { BASE } else { LEAST };
         (backoff >= TIMEOUTS && len > short && short < smss).then_some(short)
     }
-    /// Whether the acknowledgement of everything before `una` disproves the black hole: a full segment's worth of data that
-    /// was sent since the trial began has arrived.
+    /// A segment leaves.
+    pub(crate) fn sent(&mut self, seq: u64, len: u32) {
+        if let Some(trial) = &mut self.trial
+            && trial.full_end.is_none()
+            && seq >= trial.from
+            && len >= self.full
+        {
+            trial.full_end = Some(seq + u64::from(len));
+        }
+    }
+    /// Whether the acknowledgement of everything before `una` disproves the black hole: a full segment that was sent since
+    /// the trial began has arrived.
     pub(crate) fn is_disproved(&self, una: u64) -> bool {
-        self.trial.is_some_and(|from| una >= from + u64::from(self.full))
+        self.trial.and_then(|trial| trial.full_end).is_some_and(|end| una >= end)
     }
     /// Whether it is time to try the full size again.
     pub(crate) fn may_try(&self, now: Instant) -> bool {
@@ -74,6 +91,6 @@ impl Hole {
     }
     /// Everything from the stream offset `from` is sent in full size.
     pub(crate) fn begin_trial(&mut self, from: u64) {
-        self.trial = Some(from);
+        self.trial = Some(Trial { from, full_end: None });
     }
 }

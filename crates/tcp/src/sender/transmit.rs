@@ -406,6 +406,9 @@ impl<S: Store> Engine<S> {
         self.counters.segments_sent += 1;
         self.last_sent_at = now;
         self.prober.transmitted(seq, len, self.space.smss, self.space.max_window);
+        if let Some(hole) = self.repair.as_mut().and_then(|r| r.hole.as_mut()) {
+            hole.sent(seq, len);
+        }
         if self.timers.at(Timer::Retransmission) == Instant::MAX {
             self.restart_timer(now);
         }

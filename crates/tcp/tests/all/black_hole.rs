@@ -91,6 +91,30 @@ fn trials_of_the_full_size_grow_rare() {
 }
 
 #[test]
+fn short_segments_do_not_disprove_a_black_hole() {
+    for by_time in [false, true] {
+        let mut p = pair(wire(by_time), "prr");
+        p.faults(Side::Client, swallows(1200, 0.0, 1e9));
+        p.send(Side::Client, 20_000, false);
+        p.run_until(secs(100.0));
+        assert_eq!((size(&p), p.end(Side::Server).received), (1024, 20_000), "{by_time}");
+        // The first acknowledgement begins a trial; then more than a full segment's worth arrives in short ones.
+        for n in 1..=40 {
+            p.send(Side::Client, 100, false);
+            p.run_until(secs(100.0 + f64::from(n)));
+        }
+        assert_eq!((size(&p), p.end(Side::Server).received), (1448, 24_000), "{by_time}");
+        let before = p.conn(Side::Client).counters().timeouts;
+        p.send(Side::Client, 20_000, false);
+        p.run_until(secs(300.0));
+        assert_eq!((size(&p), p.end(Side::Server).received), (1024, 44_000), "{by_time}");
+        // A path that is still suspected takes one timeout, not the four of a new suspicion.
+        let timeouts = p.conn(Side::Client).counters().timeouts - before;
+        assert_eq!(timeouts, 1, "{by_time}");
+    }
+}
+
+#[test]
 fn segments_of_a_simulation_have_no_size_that_a_path_could_mind() {
     let mut p = pair(Config::modern(), "newreno");
     p.faults(Side::Client, swallows(1200, 0.0, 1e9));
