@@ -22,7 +22,7 @@ pub struct Counts {
     pub finished: u64,
     /// Connections that were reset.
     pub aborted: u64,
-    /// Connections that ended before they were established: their server refused them or did not answer.
+    /// Connections that ended before they were established: the server refused or did not answer, or the gateway had no room.
     pub refused: u64,
     /// Connections ended by `limits.stuck` or `limits.idle`, the longest times without progress.
     pub stuck: u64,
@@ -251,7 +251,7 @@ impl Status {
             ("from_link_total", "Connections opened from behind the link", c.from_link),
             ("finished_total", "Connections that ended in order", c.finished),
             ("aborted_total", "Connections that were reset", c.aborted),
-            ("refused_total", "Connections that ended before they were established: their server refused them or did not answer", c.refused),
+            ("refused_total", "Connections that ended before they were established: the server refused or did not answer, or the gateway had no room", c.refused),
             ("stuck_total", "Connections on which nothing moved for too long", c.stuck),
             ("overloads_total", "Times that limits.flows was reached", c.overloads),
             ("resumed_total", "Connections that began with a window learnt by earlier ones", c.resumed),

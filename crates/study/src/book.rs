@@ -348,11 +348,17 @@ impl Book {
             names.iter().enumerate().map(|(i, n)| ((*n).to_owned(), column(i))).collect();
         let quantity = decided.iter().map(|d| d.map_or_else(String::new, |d| d.quantity.to_owned()));
         columns.push(("quantity".to_owned(), Column::text(quantity)));
-        let real = |f: fn(DecidingQuantity) -> f64| {
-            Column::real(decided.iter().map(|d| d.map_or(f64::NAN, f)).collect())
-        };
-        columns.push(("mean".to_owned(), real(|d| d.mean)));
-        columns.push(("ci95".to_owned(), real(|d| d.ci95.unwrap_or(f64::NAN))));
+        let all: [(&str, fn(DecidingQuantity) -> Option<f64>); 5] = [
+            ("mean", |d| d.mean),
+            ("ci95", |d| d.ci95),
+            ("median", |d| d.median),
+            ("median_low", |d| d.low),
+            ("median_high", |d| d.high),
+        ];
+        for (name, of) in all {
+            let value = |d: &Option<DecidingQuantity>| d.and_then(of).unwrap_or(f64::NAN);
+            columns.push((name.to_owned(), Column::real(decided.iter().map(value).collect())));
+        }
         Table::new(columns)
     }
 }

@@ -11,7 +11,8 @@ use crate::results::Results;
 use crate::run::Cells;
 use crate::runner::Failure;
 use crate::space::Space;
-use crate::stats::{self, Estimate};
+use crate::stats::{self, Center, Estimate};
+use crate::summary::Summary;
 use crate::table::{Column, Table};
 use crate::tabulate::{self, Tabulated};
 use serde::Serialize;
@@ -122,6 +123,8 @@ pub struct ValueRow {
     pub metrics: Vec<Estimate>,
     /// The metrics as text for a reader; see [`format::sample`].
     pub shown: Vec<String>,
+    /// The medians of the metrics that are shown by them.
+    pub medians: Vec<Option<Center>>,
     /// For each metric the number of seeds without a value.
     pub without: Vec<usize>,
 }
@@ -243,13 +246,16 @@ fn labels(plan: &Plan, combination: usize) -> Vec<String> {
 fn values(results: &Results<'_>) -> Values {
     let plan = results.plan;
     let readings = plan.readings();
+    let summaries: Vec<Summary> = (0..plan.metrics.len()).map(|m| results.shown(m)).collect();
+    let median = |(v, summary): (&[f64], &Summary)| (*summary == Summary::Median).then(|| stats::median(v));
     let row = |(reading, c): (usize, usize)| {
         let values = || (0..plan.metrics.len()).map(move |m| results.metric(reading, c, m));
         ValueRow {
             reading: readings[reading].clone(),
             at: labels(plan, c),
             metrics: values().map(stats::estimate).collect(),
-            shown: values().map(format::sample).collect(),
+            shown: values().zip(&summaries).map(|(v, s)| format::sample(v, *s)).collect(),
+            medians: values().zip(&summaries).map(median).collect(),
             without: values().map(|v| v.iter().filter(|x| !x.is_finite()).count()).collect(),
         }
     };
@@ -351,14 +357,19 @@ impl Evaluation {
         let row = |r: &ValueRow| {
             let at: serde_json::Map<String, Value> =
                 self.values.axes.iter().cloned().zip(r.at.iter().map(|l| json!(l))).collect();
-            let estimate = |(e, without): (&Estimate, &usize)| {
+            let estimate = |((e, without), median): ((&Estimate, &usize), &Option<Center>)| {
                 let mut estimate = json!({ "mean": number(e.mean), "ci95": number(e.half), "n": e.n });
+                if let Some(m) = median {
+                    estimate["median"] = number(m.value);
+                    estimate["low"] = number(m.low);
+                    estimate["high"] = number(m.high);
+                }
                 if *without > 0 {
                     estimate["without_value"] = json!(without);
                 }
                 estimate
             };
-            let all = r.metrics.iter().zip(&r.without).map(estimate);
+            let all = r.metrics.iter().zip(&r.without).zip(&r.medians).map(estimate);
             let metrics: serde_json::Map<String, Value> =
                 self.values.metrics.iter().cloned().zip(all).collect();
             json!({ "reading": r.reading, "at": at, "metrics": metrics })

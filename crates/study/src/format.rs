@@ -1,6 +1,7 @@
 //! Formatting of numbers.
 
-use crate::stats::{self, Estimate};
+use crate::stats::{self, Center, Estimate, SKEWED_FROM};
+use crate::summary::Summary;
 use skyhaul_base::math;
 
 /// Four significant digits, or all digits before the decimal point. Below 1e-4 and from 1e7 on, three digits in scientific
@@ -38,16 +39,58 @@ pub fn estimate(e: &Estimate) -> String {
     format!("{} ± {}", minus(&digits(e.mean, places)), digits(e.half, places))
 }
 
-/// Least number of seeds for which [`sample`] shows a median.
-const MEDIAN_FROM: usize = 5;
-
-/// The values of a metric over the seeds, for a reader: [`estimate`], but the median with the smallest and largest value
-/// where the 95 % interval of a mean of positive values reaches zero, as it does with long tails. Seeds without a
-/// value, such as the time of pages that never finished, are counted, and the median is that of the others.
+/// A median with its 95 % interval, as in `median 2.5 (2 … 240)`, or with the smallest and the largest value if there are too
+/// few seeds for one. Equal values have neither.
 #[must_use]
-pub fn sample(values: &[f64]) -> String {
+pub fn median(values: &[f64]) -> String {
+    let c = stats::median(values);
+    let end = |q| stats::quantile(values, q);
+    let (low, high) = c.interval().unwrap_or((end(0.0), end(1.0)));
+    range(c.value, low, high)
+}
+
+/// A median with its interval; without one, or if it has no length, the median alone.
+#[must_use]
+pub fn center(c: &Center) -> String {
+    match c.summary {
+        Summary::Mean => estimate(&Estimate { mean: c.value, half: c.half, n: c.n }),
+        Summary::Median => {
+            let (low, high) = c.interval().unwrap_or((c.value, c.value));
+            range(c.value, low, high)
+        }
+    }
+}
+
+fn range(median: f64, low: f64, high: f64) -> String {
+    if low == high {
+        return format!("median {}", number(median));
+    }
+    format!("median {} ({} … {})", number(median), number(low), number(high))
+}
+
+/// Whether a reader is shown the median of these values instead of the mean: `summary` says so, or the 95 % interval of the
+/// mean of positive values reaches zero.
+fn shows_median(values: &[f64], summary: Summary) -> bool {
+    let positive = || values.len() >= SKEWED_FROM && values.iter().all(|x| *x > 0.0);
+    summary == Summary::Median || (positive() && stats::estimate(values).low() <= 0.0)
+}
+
+/// The mean on which a verdict is, with the median behind it where [`sample`] shows the median.
+#[must_use]
+pub fn mean(values: &[f64], summary: Summary) -> String {
+    let text = estimate(&stats::estimate(values));
+    if !shows_median(values, summary) {
+        return text;
+    }
+    format!("{text} (median {})", number(stats::quantile(values, 0.5)))
+}
+
+/// The values of a metric over the seeds, for a reader: [`estimate`] or [`median`], as `summary` says; the median, too, where
+/// the 95 % interval of a mean of positive values reaches zero. Seeds without a value, such as the time of pages that
+/// never finished, are counted, and the median is that of the others.
+#[must_use]
+pub fn sample(values: &[f64], summary: Summary) -> String {
     let known: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();
-    let median = || number(stats::quantile(&known, 0.5));
     let without = values.len() - known.len();
     if known.is_empty() {
         return number(f64::NAN);
@@ -56,15 +99,10 @@ pub fn sample(values: &[f64]) -> String {
         return format!(
             "– ({without} of {} seeds without a value, median of the others {})",
             values.len(),
-            median()
+            number(stats::quantile(&known, 0.5))
         );
     }
-    let e = stats::estimate(values);
-    let end = |q| stats::quantile(&known, q);
-    if known.len() >= MEDIAN_FROM && end(0.0) > 0.0 && e.low() <= 0.0 {
-        return format!("median {} ({} … {})", median(), number(end(0.0)), number(end(1.0)));
-    }
-    estimate(&e)
+    if shows_median(values, summary) { median(values) } else { estimate(&stats::estimate(values)) }
 }
 
 /// As [`estimate`], with four significant digits of the mean at most, for numbers side by side. An interval smaller
@@ -112,6 +150,14 @@ pub fn heading(title: &str, unit: &str) -> String {
     if unit.is_empty() { title.to_owned() } else { format!("{title} ({unit})") }
 }
 
+/// A ratio of medians as a factor, such as `×1.2 (1.1 … 1.4)`.
+#[must_use]
+pub fn factor(c: &Center) -> String {
+    let range = c.interval().filter(|(low, high)| low < high);
+    let range = range.map_or_else(String::new, |(low, high)| format!(" ({} … {})", number(low), number(high)));
+    format!("×{}{range}", number(c.value))
+}
+
 /// A relative difference as a signed percentage, such as `+12.3 %`; from tenfold on as a factor, such as `×242`.
 #[must_use]
 pub fn percent(e: &Estimate) -> String {
@@ -149,6 +195,12 @@ mod tests {
 
     #[test]
     fn a_mean_is_shown_only_where_it_describes_the_seeds() {
+        let (sample, of_median) = (|v: &[f64]| sample(v, Summary::Mean), |v: &[f64]| sample(v, Summary::Median));
+        assert_eq!(of_median(&[9.0, 10.0, 11.0, 10.0, 10.0]), "median 10 (9 … 11)");
+        assert_eq!(of_median(&[9.0; 3]), "median 9");
+        // The second smallest and the second largest of ten.
+        assert_eq!(of_median(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 100.0]), "median 5.5 (2 … 9)");
+        assert_eq!(of_median(&[4.0, f64::NAN]), "– (1 of 2 seeds without a value, median of the others 4)");
         assert_eq!(sample(&[9.0, 10.0, 11.0, 10.0, 10.0]), "10.00 ± 0.88");
         // One seed in ten waits for minutes.
         assert_eq!(sample(&[2.0, 3.0, 2.5, 240.0, 2.0]), "median 2.5 (2 … 240)");
@@ -156,6 +208,11 @@ mod tests {
         assert_eq!(sample(&[-1.0, 1.0, -2.0, 2.0, 0.0]), "0.0 ± 2.0");
         let starved = [4.0, f64::NAN, 6.0, f64::NAN, 8.0];
         assert_eq!(sample(&starved), "– (2 of 5 seeds without a value, median of the others 6)");
+        // A verdict is on the mean; the reader sees the median, too.
+        let long = [2.0, 3.0, 2.5, 240.0, 2.0];
+        assert_eq!(mean(&long, Summary::Mean), "50 ± 132 (median 2.5)");
+        assert_eq!(mean(&[9.0, 10.0, 11.0, 10.0, 10.0], Summary::Mean), "10.00 ± 0.88");
+        assert_eq!(factor(&stats::median(&[1.0, 1.2, 1.4, 1.1, 1.3, 1.25])), "×1.225 (1 … 1.4)");
         assert_eq!(sample(&[f64::NAN; 3]), "–");
         assert_eq!(sample(&[]), "–");
     }

@@ -40,6 +40,7 @@ pub mod schema;
 pub mod sections;
 mod space;
 pub mod stats;
+pub mod summary;
 pub mod table;
 pub mod tabulate;
 pub mod tracker;

@@ -6,6 +6,7 @@ use crate::format;
 use crate::model::{Aggregation, Axis, Metric, StudyFile};
 use crate::runner::{Resolution, Vocabulary};
 use crate::space::pins;
+use crate::summary::Summary;
 
 /// A metric ready to be evaluated.
 #[derive(Clone, Debug)]
@@ -28,6 +29,28 @@ pub struct PlannedMetric {
     pub base: Vec<Option<usize>>,
     /// Earlier metrics that the expression names, here or at the base.
     pub needs: Vec<String>,
+    /// What stands for the values over the seeds, if the study says so.
+    pub summary: Option<Summary>,
+}
+
+/// Units of time, in which a metric is a duration.
+const TIME: [&str; 8] = ["s", "ms", "µs", "us", "min", "h", "RTT", "RTTs"];
+
+impl PlannedMetric {
+    /// Whether its values are durations, by their unit.
+    #[must_use]
+    pub fn is_duration(&self) -> bool {
+        TIME.contains(&self.unit.as_str())
+    }
+
+    /// Its title, which says what a column or curve is if it is no mean.
+    #[must_use]
+    pub fn title_of(&self, summary: Summary) -> String {
+        match summary {
+            Summary::Mean => self.title.clone(),
+            Summary::Median => format!("{}, median", self.title),
+        }
+    }
 }
 
 /// The names that expressions may use, except metrics.
@@ -137,6 +160,7 @@ fn expand(m: &Metric, expr: &Expr, base: &[Option<usize>], groups: &[String]) ->
         group,
         base: base.to_vec(),
         needs: needs.clone(),
+        summary: m.summary,
     };
     if m.over != Some(Aggregation::PerGroup) {
         return vec![one(m.name.clone(), title, m.group.clone(), m.over)];

@@ -8,6 +8,8 @@ use crate::planned::Plan;
 use crate::run::Cells;
 use crate::runner::Failure;
 use crate::space::Space;
+use crate::stats;
+use crate::summary::Summary;
 use std::collections::BTreeMap;
 
 /// Metric values of all scenarios, and the cells behind them.
@@ -19,19 +21,41 @@ pub struct Results<'a> {
     pub cells: &'a Cells,
     /// `values[metric][reading][combination · seeds + seed]`; NaN where there is none.
     values: Vec<Vec<Vec<f64>>>,
+    /// What tables and figures show of each metric.
+    shown: Vec<Summary>,
 }
 
 impl<'a> Results<'a> {
     /// Evaluates all metrics.
     #[must_use]
     pub fn new(plan: &'a Plan, cells: &'a Cells) -> Self {
-        let mut r = Self { plan, cells, values: Vec::new() };
+        let mut r = Self { plan, cells, values: Vec::new(), shown: Vec::new() };
         for metric in &plan.metrics {
             let of_reading = |reading| r.of_reading(metric, reading);
             let values = (0..plan.grid.len()).map(of_reading).collect();
             r.values.push(values);
         }
+        r.shown = (0..plan.metrics.len()).map(|m| r.summary(m)).collect();
         r
+    }
+
+    /// What tables and figures show of a metric: what the study says; otherwise the median of a duration, which has a true
+    /// zero, if the values of some combination are skewed. It is the same in all combinations, so that a column or a curve is
+    /// of one kind.
+    fn summary(&self, metric: usize) -> Summary {
+        let planned = &self.plan.metrics[metric];
+        let all = || self.values[metric].iter();
+        let skewed = || all().any(|of| of.chunks(self.plan.seeds().max(1)).any(stats::is_skewed));
+        let negative = || all().flatten().any(|x| *x < 0.0);
+        let by_values = || planned.is_duration() && skewed() && !negative();
+        let usual = || if by_values() { Summary::Median } else { Summary::Mean };
+        planned.summary.unwrap_or_else(usual)
+    }
+
+    /// What tables and figures show of a metric.
+    #[must_use]
+    pub fn shown(&self, metric: usize) -> Summary {
+        self.shown[metric]
     }
 
     fn of_reading(&self, metric: &PlannedMetric, reading: usize) -> Vec<f64> {

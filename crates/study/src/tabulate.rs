@@ -7,7 +7,8 @@ use crate::metric::PlannedMetric;
 use crate::model::{StudyFile, headings};
 use crate::results::Results;
 use crate::space::{Space, pins};
-use crate::stats::{self, Estimate};
+use crate::stats::{self, Center, Estimate};
+use crate::summary::Summary;
 use crate::table::{Column, Table};
 
 /// A filled-in table.
@@ -29,6 +30,8 @@ pub struct Tabulated {
     pub rows: Vec<(Vec<String>, Vec<Estimate>)>,
     /// The numbers of each row for a reader; see [`format::sample`].
     pub shown: Vec<Vec<String>>,
+    /// The medians of each row, where a column shows them.
+    pub medians: Vec<Vec<Option<Center>>>,
 }
 
 /// The axes and metrics of a table's rows and columns.
@@ -120,7 +123,7 @@ fn one(results: &Results<'_>, i: usize) -> Result<Tabulated, StudyError> {
         _ => plan.metrics[m].heading.clone(),
     };
     let columns = across.iter().flat_map(|v| l.metrics.iter().map(|m| heading(*v, *m))).collect();
-    let (mut rows, mut shown) = (Vec::new(), Vec::new());
+    let (mut rows, mut shown, mut medians) = (Vec::new(), Vec::new(), Vec::new());
     // The row axes count through their values, the last one fastest.
     let lengths: Vec<usize> = l.rows.iter().map(|a| l.shown[*a].len()).collect();
     let counter = Space { lengths };
@@ -129,16 +132,19 @@ fn one(results: &Results<'_>, i: usize) -> Result<Tabulated, StudyError> {
         for (a, k) in l.rows.iter().zip(place) {
             index[*a] = l.shown[*a][k];
         }
-        let (mut numbers, mut texts) = (Vec::new(), Vec::new());
+        let (mut numbers, mut texts, mut of_row) = (Vec::new(), Vec::new(), Vec::new());
         for value in &across {
             if let (Some(c), Some(v)) = (l.columns, value) {
                 index[c] = *v;
             }
             let combination = space.flatten(&index);
-            let values = || l.metrics.iter().map(|m| results.metric(0, combination, *m));
-            numbers.extend(values().map(stats::estimate));
-            texts.extend(values().map(format::sample));
+            let values = || l.metrics.iter().map(|m| (results.metric(0, combination, *m), results.shown(*m)));
+            numbers.extend(values().map(|(v, _)| stats::estimate(v)));
+            texts.extend(values().map(|(v, summary)| format::sample(v, summary)));
+            let median = |(v, summary)| (summary == Summary::Median).then(|| stats::median(v));
+            of_row.extend(values().map(median));
         }
+        medians.push(of_row);
         shown.push(texts);
         rows.push((l.rows.iter().map(|a| axis(*a).label(index[*a])).collect(), numbers));
     }
@@ -151,6 +157,7 @@ fn one(results: &Results<'_>, i: usize) -> Result<Tabulated, StudyError> {
         columns,
         rows,
         shown,
+        medians,
     })
 }
 
@@ -165,7 +172,8 @@ impl Tabulated {
         std::iter::once(head).chain(self.rows.iter().zip(&self.shown).map(row)).collect()
     }
 
-    /// The numbers: per column a mean and the half-width of its 95 % interval (`… ±`).
+    /// The numbers: per column a mean and the half-width of its 95 % interval (`… ±`); of a column that shows medians also
+    /// the median and the ends of its interval (`…, median`, `…, from`, `…, to`).
     #[must_use]
     pub fn numbers(&self) -> Table {
         let mut columns = Vec::new();
@@ -176,6 +184,15 @@ impl Tabulated {
             let real = |f: fn(&Estimate) -> f64| Column::real(self.rows.iter().map(|r| f(&r.1[i])).collect());
             columns.push((name.clone(), real(|e| e.mean)));
             columns.push((format!("{name} ±"), real(|e| e.half)));
+            if self.medians.iter().any(|row| row[i].is_some()) {
+                let of = |f: fn(&Center) -> f64| {
+                    let value = |row: &Vec<Option<Center>>| row[i].as_ref().map_or(f64::NAN, f);
+                    Column::real(self.medians.iter().map(value).collect())
+                };
+                columns.push((format!("{name}, median"), of(|c| c.value)));
+                columns.push((format!("{name}, from"), of(|c| c.interval().map_or(f64::NAN, |i| i.0))));
+                columns.push((format!("{name}, to"), of(|c| c.interval().map_or(f64::NAN, |i| i.1))));
+            }
         }
         Table::new(columns)
     }

@@ -5,7 +5,8 @@ use crate::format;
 use crate::model::{ClaimKind, Curve, Relation};
 use crate::observed::Observed;
 use crate::results::Results;
-use crate::stats::{self, Estimate};
+use crate::stats::{self, Center, Estimate};
+use crate::summary::Summary;
 
 /// Evaluates all claims under all readings that affect them.
 #[must_use]
@@ -101,11 +102,17 @@ pub(super) struct CaseEvaluator<'a> {
 
 impl CaseEvaluator<'_> {
     /// The estimate. Without randomness, the value of a single seed is certain.
-    fn certain(&self, e: Estimate) -> Estimate {
-        if e.n == 1 && !self.chance { Estimate { half: 0.0, ..e } } else { e }
+    fn certain(&self, e: Center) -> Center {
+        if e.n == 1 && !self.chance { e.certain() } else { e }
     }
 
-    fn decide(&self, e: &Estimate, low: Option<f64>, high: Option<f64>, strict: bool) -> Verdict {
+    /// What a test over these points is about: medians if each of their metrics says so. The values do not choose.
+    pub(super) fn summary(&self, points: &[Point]) -> Summary {
+        let says = |p: &Point| self.results.plan.metrics[p.metric].summary == Some(Summary::Median);
+        if !points.is_empty() && points.iter().all(says) { Summary::Median } else { Summary::Mean }
+    }
+
+    fn decide(&self, e: &Center, low: Option<f64>, high: Option<f64>, strict: bool) -> Verdict {
         super::decide(&self.certain(*e), low, high, strict)
     }
 
@@ -129,22 +136,42 @@ impl CaseEvaluator<'_> {
     /// The quantity whose interval decides, if it is a single one.
     fn decided(&self, test: &Test) -> Option<DecidingQuantity> {
         let (quantity, e) = match test {
-            Test::Bounds { of, .. } => ("value", stats::estimate(self.values(*of))),
+            Test::Bounds { of, .. } => ("value", self.center(*of)),
             Test::Contrast { terms, .. } => ("sum", self.sum(terms)),
             Test::Greater { left, right, by, by_abs } => {
-                ("lead", stats::paired_difference(self.values(*left), self.values(*right), 1.0 + by, *by_abs))
+                ("lead", self.difference(*left, *right, 1.0 + by, *by_abs))
             }
-            Test::Ratio { left, right, .. } => {
-                ("ratio", stats::paired_ratio(self.values(*left), self.values(*right)))
-            }
+            Test::Ratio { left, right, .. } => ("ratio", self.ratio(*left, *right)),
             Test::Curves { .. } | Test::Extreme { .. } | Test::Steps { .. } => return None,
         };
-        Some(DecidingQuantity { quantity, mean: e.mean, ci95: e.half.is_finite().then_some(e.half), n: e.n })
+        Some(DecidingQuantity::new(quantity, &e))
     }
 
-    fn sum(&self, terms: &[(f64, Point)]) -> Estimate {
+    /// What stands for the values at a point.
+    fn center(&self, p: Point) -> Center {
+        Center::of(self.summary(&[p]), self.values(p))
+    }
+
+    /// What stands for the paired differences `left − scale·right − offset`.
+    pub(super) fn difference(&self, left: Point, right: Point, scale: f64, offset: f64) -> Center {
+        let values = stats::differences(self.values(left), self.values(right), scale, offset);
+        Center::of(self.summary(&[left, right]), &values)
+    }
+
+    /// The ratio of the means, or the median of the ratios.
+    pub(super) fn ratio(&self, left: Point, right: Point) -> Center {
+        let (l, r) = (self.values(left), self.values(right));
+        match self.summary(&[left, right]) {
+            Summary::Mean => stats::paired_ratio(l, r).into(),
+            Summary::Median => stats::median_ratio(l, r),
+        }
+    }
+
+    fn sum(&self, terms: &[(f64, Point)]) -> Center {
         let of_seed = |seed: usize| terms.iter().map(|(w, p)| w * self.values(*p)[seed]).sum();
-        stats::estimate(&(0..self.results.plan.seeds()).map(of_seed).collect::<Vec<_>>())
+        let points: Vec<Point> = terms.iter().map(|(_, p)| *p).collect();
+        let values: Vec<f64> = (0..self.results.plan.seeds()).map(of_seed).collect();
+        Center::of(self.summary(&points), &values)
     }
 
     fn why_missing(&self, at: usize) -> String {
@@ -160,9 +187,18 @@ impl CaseEvaluator<'_> {
         self.results.metric(self.reading, p.at, p.metric)
     }
 
-    fn shown(&self, p: Point) -> String {
+    /// The values at a point, by what decides.
+    fn shown(&self, p: Point, summary: Summary) -> String {
         let unit = &self.results.plan.metrics[p.metric].unit;
-        format::with_unit(format::sample(self.values(p)), unit)
+        format::with_unit(self.bare(p, summary), unit)
+    }
+
+    /// As [`Self::shown`], without the unit.
+    pub(super) fn bare(&self, p: Point, summary: Summary) -> String {
+        match summary {
+            Summary::Mean => format::mean(self.values(p), self.results.shown(p.metric)),
+            Summary::Median => format::median(self.values(p)),
+        }
     }
 
     /// The verdict for points of which one has no value; `None` if all have one.
@@ -177,8 +213,8 @@ impl CaseEvaluator<'_> {
         let unknown = |list: &[Point]| self.hole(list).map(|v| ("–".to_owned(), v));
         match test {
             Test::Bounds { of, within } => unknown(&[*of]).unwrap_or_else(|| {
-                let e = stats::estimate(self.values(*of));
-                (self.shown(*of), self.decide(&e, Some(within[0]), Some(within[1]), false))
+                let e = self.center(*of);
+                (self.shown(*of, e.summary), self.decide(&e, Some(within[0]), Some(within[1]), false))
             }),
             Test::Contrast { terms, min, max } => {
                 let list: Vec<Point> = terms.iter().map(|(_, p)| *p).collect();
@@ -190,24 +226,22 @@ impl CaseEvaluator<'_> {
                 unknown(&list).unwrap_or_else(|| self.extreme(*best, others, *sign))
             }
             Test::Greater { left, right, by, by_abs } => unknown(&[*left, *right]).unwrap_or_else(|| {
-                let (l, r) = (self.values(*left), self.values(*right));
-                let e = stats::paired_difference(l, r, 1.0 + by, *by_abs);
-                let mut ours = format!("{} against {}", self.shown(*left), self.shown(*right));
-                let ratio = stats::paired_ratio(l, r);
-                if ratio.is_valid() {
-                    let gain = format::percent(&Estimate { mean: ratio.mean - 1.0, ..ratio });
+                let e = self.difference(*left, *right, 1.0 + by, *by_abs);
+                let (l, r) = (self.shown(*left, e.summary), self.shown(*right, e.summary));
+                let mut ours = format!("{l} against {r}");
+                if let Some(gain) = self.gain(*left, *right) {
                     ours = format!("{ours} ({gain})");
                 }
                 (ours, self.decide(&e, Some(0.0), None, *by == 0.0 && *by_abs == 0.0))
             }),
             Test::Ratio { left, right, within } => unknown(&[*left, *right]).unwrap_or_else(|| {
-                let e = stats::paired_ratio(self.values(*left), self.values(*right));
-                let ours =
-                    format!("{} ({} / {})", format::estimate(&e), self.shown(*left), self.shown(*right));
+                let e = self.ratio(*left, *right);
+                let (l, r) = (self.shown(*left, e.summary), self.shown(*right, e.summary));
+                let ours = format!("{} ({l} / {r})", format::center(&e));
                 // The interval of a ratio means something only where its denominator is certainly not zero.
-                let below = self.certain(stats::estimate(self.values(*right)));
-                if below.low() <= 0.0 && below.high() >= 0.0 {
-                    let needs_seeds = stats::seeds_needed(&below, below.mean);
+                let below = self.certain(Center::of(e.summary, self.values(*right)));
+                if below.low <= 0.0 && below.high >= 0.0 {
+                    let needs_seeds = stats::seeds_needed(&below, below.value);
                     return (ours, Verdict::Undecided { needs_seeds });
                 }
                 (ours, self.decide(&e, Some(within[0]), Some(within[1]), false))
@@ -218,6 +252,20 @@ impl CaseEvaluator<'_> {
         }
     }
 
+    /// How much more the left side has: a percentage or a factor.
+    pub(super) fn gain(&self, left: Point, right: Point) -> Option<String> {
+        let ratio = self.ratio(left, right);
+        if !ratio.is_valid() {
+            return None;
+        }
+        Some(match ratio.summary {
+            Summary::Mean => {
+                format::percent(&Estimate { mean: ratio.value - 1.0, half: ratio.half, n: ratio.n })
+            }
+            Summary::Median => format::factor(&ratio),
+        })
+    }
+
     fn contrast(&self, terms: &[(f64, Point)], min: Option<f64>, max: Option<f64>) -> (String, Verdict) {
         let e = self.sum(terms);
         let mut sum = String::new();
@@ -225,43 +273,40 @@ impl CaseEvaluator<'_> {
             let sign = if *w < 0.0 { "− " } else { "+ " };
             let factor =
                 if w.abs() == 1.0 { String::new() } else { format!("{} × ", format::number(w.abs())) };
-            sum = format!("{sum} {sign}{factor}{}", self.shown(*p));
+            sum = format!("{sum} {sign}{factor}{}", self.shown(*p, e.summary));
         }
         let sum = sum.trim_start_matches(" +").trim();
-        (format!("{} (= {sum})", format::estimate(&e)), self.decide(&e, min, max, false))
+        (format!("{} (= {sum})", format::center(&e)), self.decide(&e, min, max, false))
     }
 
     fn extreme(&self, best: Point, others: &[Point], sign: f64) -> (String, Verdict) {
         let lead = |p: &Point| {
-            let d = stats::paired_difference(self.values(best), self.values(*p), 1.0, 0.0);
-            self.decide(&Estimate { mean: sign * d.mean, ..d }, Some(0.0), None, true)
+            let d = self.difference(best, *p, 1.0, 0.0).times_sign(sign);
+            self.decide(&d, Some(0.0), None, true)
         };
         let verdicts: Vec<Verdict> = others.iter().map(lead).collect();
-        let of = |p: &Point| stats::mean(self.values(*p));
+        // All are of the same metric.
+        let summary = self.summary(&[best]);
+        let of = |p: &Point| Center::of(summary, self.values(*p)).value;
         let by_size = |a: &&Point, b: &&Point| (sign * of(a)).total_cmp(&(sign * of(b)));
         let next = others.iter().max_by(by_size).map_or_else(String::new, |p| {
-            format!(", next {} at {}", self.shown(*p), self.results.plan.label(p.at))
+            format!(", next {} at {}", self.shown(*p, summary), self.results.plan.label(p.at))
         });
-        (format!("{}{next}", self.shown(best)), combine(&verdicts, None))
+        (format!("{}{next}", self.shown(best, summary)), combine(&verdicts, None))
     }
 
     fn steps(&self, list: &[Point], labels: &[String], sign: f64, strict: bool) -> (String, Verdict) {
+        let summary = self.summary(list);
         let shown: Vec<_> =
-            list.iter().zip(labels).map(|(p, l)| format!("{l}: {}", self.shown(*p))).collect();
-        let step = |a: Point, b: Point| {
-            let d = stats::paired_difference(self.values(b), self.values(a), 1.0, 0.0);
-            self.decide(&Estimate { mean: sign * d.mean, ..d }, Some(0.0), None, true)
-        };
+            list.iter().zip(labels).map(|(p, l)| format!("{l}: {}", self.shown(*p, summary))).collect();
+        let change = |a: Point, b: Point| self.difference(b, a, 1.0, 0.0).times_sign(sign);
+        let step = |a: Point, b: Point| self.decide(&change(a, b), Some(0.0), None, true);
         let steps: Vec<Verdict> = list.windows(2).map(|w| step(w[0], w[1])).collect();
         let verdict = if strict {
             combine(&steps, None)
         } else {
             // Without any change, a step does not go back.
-            let back = |w: &[Point]| {
-                let d = stats::paired_difference(self.values(w[1]), self.values(w[0]), 1.0, 0.0);
-                let d = self.certain(d);
-                sign * d.mean + d.half < 0.0
-            };
+            let back = |w: &[Point]| self.certain(change(w[0], w[1])).high < 0.0;
             let whole = step(list[0], list[list.len() - 1]);
             if list.windows(2).any(back) { Verdict::Differs } else { whole }
         };
@@ -281,11 +326,11 @@ impl CaseEvaluator<'_> {
         match curve.relation {
             Relation::Above => {
                 let ours = format!("smallest lead {}", format::estimate(&e));
-                (ours, self.decide(&e, Some(-curve.tolerance), None, false))
+                (ours, self.decide(&e.into(), Some(-curve.tolerance), None, false))
             }
             Relation::Equal => {
                 let ours = format!("largest distance {}", format::estimate(&e));
-                (ours, self.decide(&e, None, Some(curve.tolerance), false))
+                (ours, self.decide(&e.into(), None, Some(curve.tolerance), false))
             }
         }
     }

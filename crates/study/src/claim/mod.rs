@@ -1,6 +1,7 @@
 //! Claims and their verdicts.
 //!
-//! A claim *holds* if the 95 % interval of its quantity lies within the claimed range, *differs* if it lies outside,
+//! A claim is about means over the seeds, as the sources print them, or about medians where its metric says so. The values
+//! of a run never decide which. It *holds* if the 95 % interval of its quantity lies within the claimed range, *differs* if it lies outside,
 //! and is *undecided* if it overlaps the limit: more seeds would decide.
 
 mod evaluate;
@@ -11,7 +12,8 @@ pub use evaluate::evaluate;
 pub use plan::{Case, PlannedClaim, Point, Test, plan};
 
 use crate::model::{ClaimKind, Standing};
-use crate::stats::{Estimate, seeds_needed};
+use crate::stats::{Center, seeds_needed};
+use crate::summary::Summary;
 use serde::Serialize;
 
 /// The verdict on a claim.
@@ -158,29 +160,56 @@ pub struct DecidingQuantity {
     /// `by_abs`, paired), in the unit of the metric.
     pub quantity: &'static str,
     /// Its mean over the seeds.
-    pub mean: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mean: Option<f64>,
     /// Half-width of its 95 % interval; missing with a single seed.
     pub ci95: Option<f64>,
+    /// Its median, instead of the mean.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub median: Option<f64>,
+    /// Lower end of the 95 % interval of the median; missing with fewer than six seeds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Upper end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
     /// Number of seeds.
     pub n: usize,
 }
 
+impl DecidingQuantity {
+    /// From what stands for its values.
+    fn new(quantity: &'static str, e: &Center) -> Self {
+        let (n, interval) = (e.n, e.interval());
+        match e.summary {
+            Summary::Mean => {
+                let (mean, ci95) = (Some(e.value), e.half.is_finite().then_some(e.half));
+                Self { quantity, mean, ci95, median: None, low: None, high: None, n }
+            }
+            Summary::Median => {
+                let (low, high) = (interval.map(|i| i.0), interval.map(|i| i.1));
+                Self { quantity, mean: None, ci95: None, median: Some(e.value), low, high, n }
+            }
+        }
+    }
+}
+
 /// Whether an estimate lies within bounds; `strict` excludes the bounds themselves.
 #[must_use]
-pub fn decide(e: &Estimate, low: Option<f64>, high: Option<f64>, strict: bool) -> Verdict {
+pub fn decide(e: &Center, low: Option<f64>, high: Option<f64>, strict: bool) -> Verdict {
     if !e.is_valid() {
         return Verdict::NotEvaluable { reason: "there is no value".to_owned() };
     }
     let (low, high) = (low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY));
     let inside = |x: f64| if strict { x > low && x < high } else { x >= low && x <= high };
     // An interval outside that ends on a strict bound is outside.
-    let outside = if strict { e.high() <= low || e.low() >= high } else { e.high() < low || e.low() > high };
-    if inside(e.low()) && inside(e.high()) {
+    let outside = if strict { e.high <= low || e.low >= high } else { e.high < low || e.low > high };
+    if inside(e.low) && inside(e.high) {
         Verdict::Holds
     } else if outside {
         Verdict::Differs
     } else {
-        let nearest = (e.mean - low).abs().min((e.mean - high).abs());
+        let nearest = (e.value - low).abs().min((e.value - high).abs());
         Verdict::Undecided { needs_seeds: seeds_needed(e, nearest) }
     }
 }
@@ -215,9 +244,10 @@ pub fn combine<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>, share: Optio
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::Estimate;
 
-    fn e(mean: f64, half: f64) -> Estimate {
-        Estimate { mean, half, n: 10 }
+    fn e(mean: f64, half: f64) -> Center {
+        Estimate { mean, half, n: 10 }.into()
     }
 
     #[test]
@@ -247,7 +277,7 @@ mod tests {
 
     #[test]
     fn one_seed_decides_nothing() {
-        let one = Estimate { mean: 5.0, half: f64::INFINITY, n: 1 };
+        let one = Estimate { mean: 5.0, half: f64::INFINITY, n: 1 }.into();
         assert_eq!(decide(&one, Some(0.0), None, true), Verdict::Undecided { needs_seeds: Some(2) });
     }
 

@@ -6,6 +6,7 @@ use crate::format::{self, with_unit};
 use crate::model::{CANDIDATE, called};
 use crate::space::Space;
 use crate::stats::{self, Estimate};
+use crate::summary::Summary;
 
 /// Unit of a difference of two values: that of two percentages is in percentage points.
 fn of_difference(unit: &str) -> &str {
@@ -20,28 +21,32 @@ impl CaseEvaluator<'_> {
         self.results.plan.file.candidate.as_ref()?;
         match test {
             Test::Bounds { of, .. } => {
-                let value = with_unit(format::estimate(&self.estimate(*of)), self.unit(*of));
+                let value = match self.summary(&[*of]) {
+                    Summary::Mean => format::estimate(&self.estimate(*of)),
+                    Summary::Median => self.bare(*of, Summary::Median),
+                };
+                let value = with_unit(value, self.unit(*of));
                 Some(format!("{} {value}", self.name(*of)?))
             }
             Test::Greater { left, right, by, .. } => {
                 let (first, last) = self.in_order(*left, *right);
-                let (a, b) = (self.values(first), self.values(last));
-                let difference = stats::paired_difference(b, a, 1.0, 0.0);
+                let d = self.difference(last, first, 1.0, 0.0);
                 let unit = of_difference(self.unit(last));
-                let mut text = self.pair(first, last, difference.half);
-                text = format!("{text}: {}", with_unit(format::signed(&difference), unit));
-                let ratio = stats::paired_ratio(b, a);
+                let mut text = self.pair(first, last, d.half);
+                let difference = match d.summary {
+                    Summary::Mean => format::signed(&Estimate { mean: d.value, half: d.half, n: d.n }),
+                    Summary::Median => format::center(&d),
+                };
+                text = format!("{text}: {}", with_unit(difference, unit));
                 // A required lead in per cent is a share, so the share is shown too.
-                if *by != 0.0 && ratio.is_valid() {
-                    let gain = format::percent(&Estimate { mean: ratio.mean - 1.0, ..ratio });
+                if let Some(gain) = self.gain(last, first).filter(|_| *by != 0.0) {
                     text = format!("{text} ({gain})");
                 }
                 Some(text)
             }
             Test::Ratio { left, right, .. } => {
-                let ratio = stats::paired_ratio(self.values(*left), self.values(*right));
                 let text = self.pair(*right, *left, f64::INFINITY);
-                Some(format!("{text}: {} times", format::estimate(&ratio)))
+                Some(format!("{text}: {} times", format::center(&self.ratio(*left, *right))))
             }
             Test::Contrast { .. } | Test::Curves { .. } | Test::Extreme { .. } | Test::Steps { .. } => None,
         }
@@ -57,7 +62,13 @@ impl CaseEvaluator<'_> {
 
     /// Both values with their names.
     fn pair(&self, first: Point, last: Point, half: f64) -> String {
-        let value = |p: Point| with_unit(format::rounded(self.estimate(p).mean, half), self.unit(p));
+        let value = |p: Point| match self.summary(&[first, last]) {
+            Summary::Mean => with_unit(format::rounded(self.estimate(p).mean, half), self.unit(p)),
+            Summary::Median => {
+                let median = format::number(stats::quantile(self.values(p), 0.5));
+                with_unit(format!("median {median}"), self.unit(p))
+            }
+        };
         let [a, b] = self.names(first, last);
         format!("{a} {}, {b} {}", value(first), value(last))
     }

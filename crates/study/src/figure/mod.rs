@@ -12,13 +12,15 @@ mod vega;
 
 use crate::error::{RenderError, StudyError};
 use crate::files::{NOT_A_NAME, is_plain_name};
+use crate::format;
 use crate::metric::PlannedMetric;
 use crate::model::{Band, Figure, Scale, StudyFile, TimeFigure, called};
 use crate::observed::Sampled;
 use crate::results::Results;
 use crate::runner::Resolution;
 use crate::space::{Space, pins};
-use crate::stats;
+use crate::stats::Center;
+use crate::summary::Summary;
 pub use overlay::overlay;
 use serde::Serialize;
 use skyhaul_scenario::resolved::Series;
@@ -336,21 +338,21 @@ impl Draw<'_> {
         let metrics: Vec<usize> = self.figure.y.0.iter().filter_map(|y| plan.metric(y)).collect();
         let (space, names) = (Space::of(&plan.file), plan.readings());
         // Metrics may have one title in different units.
-        let title_of = |m: usize| &plan.metrics[m].title;
+        let title_of = |m: usize| plan.metrics[m].title_of(self.shown(m));
         let has_twin = |m: usize| metrics.iter().any(|n| *n != m && title_of(*n) == title_of(m));
         let mut rows = Vec::new();
         for (reading, c) in self.combinations() {
             for &m in &metrics {
                 let values = self.results.metric(reading, space.flatten(&c), m);
-                let e = stats::estimate(values);
+                let e = Center::of(self.shown(m), values);
                 if !e.is_valid() {
                     continue;
                 }
                 let (low, high) = self.interval(values, &e);
-                let title = if has_twin(m) { &plan.metrics[m].heading } else { title_of(m) };
+                let title = if has_twin(m) { self.heading(m) } else { title_of(m) };
                 let series = match (self.series_label(&c), metrics.len()) {
                     (s, 1) if !s.is_empty() => s,
-                    (s, _) if s.is_empty() => title.clone(),
+                    (s, _) if s.is_empty() => title,
                     (s, _) => format!("{s}, {title}"),
                 };
                 let i = c[self.extent.x.unwrap_or(0)];
@@ -358,7 +360,7 @@ impl Draw<'_> {
                 let (x, left, right) = match x_metric {
                     Some(m) => {
                         let along = self.results.metric(reading, space.flatten(&c), m);
-                        let e = stats::estimate(along);
+                        let e = Center::of(self.shown(m), along);
                         if !e.is_valid() {
                             continue;
                         }
@@ -366,29 +368,40 @@ impl Draw<'_> {
                             outline = ellipse::outline(along, values);
                         }
                         let (left, right) = self.interval(along, &e);
-                        (Some(e.mean), left, right)
+                        (Some(e.value), left, right)
                     }
                     None if scale == Scale::Category => (None, None, None),
                     None => (x_axis.values[i].number(), None, None),
                 };
                 let (at, reading) = (self.label(self.extent.x.unwrap_or(0), i), names[reading].clone());
                 let flow = None;
-                rows.push(Row { x, at, left, right, y: e.mean, low, high, series, reading, flow, outline });
+                rows.push(Row { x, at, left, right, y: e.value, low, high, series, reading, flow, outline });
             }
         }
         let y_title = match &metrics[..] {
-            [one] => plan.metrics[*one].heading.clone(),
+            [one] => self.heading(*one),
             many => many.first().map_or_else(String::new, |m| unit_heading(&plan.metrics[*m].unit)),
         };
-        let x_title = x_metric.map_or_else(|| x_axis.heading(), |m| plan.metrics[m].heading.clone());
+        let x_title = x_metric.map_or_else(|| x_axis.heading(), |m| self.heading(m));
         self.finish(rows, &[], scale, x_title, y_title, false)
     }
 
-    /// The ends of the interval that the figure shows about a mean.
-    fn interval(&self, values: &[f64], e: &stats::Estimate) -> (Option<f64>, Option<f64>) {
+    /// What stands for the values of a metric. An ellipse of one standard deviation is about means.
+    fn shown(&self, metric: usize) -> Summary {
+        if self.figure.band == Band::Ellipse { Summary::Mean } else { self.results.shown(metric) }
+    }
+
+    /// Title of a metric with its unit; it says if medians are drawn.
+    fn heading(&self, metric: usize) -> String {
+        let m = &self.results.plan.metrics[metric];
+        format::heading(&m.title_of(self.shown(metric)), &m.unit)
+    }
+
+    /// The ends of the interval that the figure shows about a mean or a median.
+    fn interval(&self, values: &[f64], e: &Center) -> (Option<f64>, Option<f64>) {
         let fold = |f: fn(f64, f64) -> f64| values.iter().copied().reduce(f);
         match self.figure.band {
-            Band::Ci95 if e.half.is_finite() => (Some(e.low()), Some(e.high())),
+            Band::Ci95 if e.interval().is_some() => (Some(e.low), Some(e.high)),
             Band::Range => (fold(f64::min), fold(f64::max)),
             Band::Ci95 | Band::Ellipse | Band::None => (None, None),
         }
@@ -403,14 +416,14 @@ impl Draw<'_> {
         for (reading, c) in self.combinations() {
             for q in &self.figure.quantiles {
                 let Some(m) = plan.metric(&q.metric) else { continue };
-                let e = stats::estimate(self.results.metric(reading, space.flatten(&c), m));
+                let e = Center::of(self.shown(m), self.results.metric(reading, space.flatten(&c), m));
                 if !e.is_valid() {
                     continue;
                 }
-                let at = plan.metrics[m].title.clone();
+                let at = plan.metrics[m].title_of(self.shown(m));
                 let (series, reading) = (self.series_label(&c), names[reading].clone());
                 rows.push(Row {
-                    x: Some(e.mean),
+                    x: Some(e.value),
                     at,
                     left: None,
                     right: None,

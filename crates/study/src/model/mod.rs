@@ -29,6 +29,7 @@ pub use table::Table;
 
 use crate::error::StudyError;
 use crate::files::read_text;
+use crate::summary::Summary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhaul_scenario::did_you_mean;
@@ -186,6 +187,10 @@ pub struct Metric {
     /// Unit of the value, e.g. `segments/s`; empty for a pure number.
     #[serde(default)]
     pub unit: String,
+    /// What stands for the values over the seeds, in verdicts, tables and figures. By default verdicts are on means, and
+    /// tables and figures show the medians of a metric in a unit of time whose values are skewed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Summary>,
 }
 
 /// How the values of flows are aggregated.

@@ -231,3 +231,95 @@ fn a_metric_along_x_gives_a_point_for_each_value_of_the_axis() {
     let page = report::html(&e);
     assert!(page.contains("<th>Loss probability</th><th>Goodput (segments/s)</th><th>from</th><th>to</th>"));
 }
+
+/// A duration with a long tail: with eight seeds its logarithm spreads over some units.
+const TAIL: &str = r#"
+[[metric]]
+name = "wait"
+title = "Wait"
+from = "exp((metric.goodput - 1000) / 20)"
+unit = "s"
+
+[[claim]]
+id = "9.1"
+says = "Peach waits longer"
+at = { loss = 0.01 }
+check = { kind = "greater", metric = "wait", left = { cc = "Peach" }, right = { cc = "SACK" } }
+
+[[claim]]
+id = "9.2"
+says = "SACK waits a second"
+at = { loss = 0, cc = "SACK" }
+check = { kind = "within", metric = "wait", within = [1e-6, 1e6] }
+
+[[figure]]
+file = "wait"
+x = "loss"
+y = "wait"
+series = "cc"
+
+[[table]]
+file = "wait"
+rows = ["loss", "cc"]
+metric = ["wait", "goodput"]
+"#;
+
+#[test]
+fn a_duration_with_a_long_tail_is_shown_by_medians_everywhere() {
+    let e = evaluation(&format!("{STUDY}{TAIL}"));
+    let wait = e.values.metrics.iter().position(|m| m == "Wait (s)").expect("the metric");
+    let goodput = e.values.metrics.iter().position(|m| m.starts_with("Goodput")).expect("the metric");
+    for row in &e.values.rows {
+        let m = row.medians[wait].expect("a median");
+        assert!(row.shown[wait].starts_with("median ") && m.low < m.value && m.value < m.high, "{row:?}");
+        assert!(row.medians[goodput].is_none() && row.shown[goodput].contains(" ± "), "{row:?}");
+    }
+    let figure = e.figures.iter().find(|f| f.name == "wait").expect("a figure");
+    assert_eq!(figure.y_title, "Wait, median (s)");
+    let drawn = figure.rows.iter().find(|r| r.series == "SACK" && r.x == Some(0.0)).expect("a point");
+    let m = e.values.rows[0].medians[wait].expect("a median");
+    assert_eq!((drawn.y, drawn.low, drawn.high), (m.value, Some(m.low), Some(m.high)));
+    let table = e.tables.iter().find(|t| t.name == "wait").expect("a table");
+    assert!(table.text().iter().skip(1).all(|line| line[2].starts_with("median ")), "{:?}", table.text());
+    let names: Vec<String> = table.numbers().columns().iter().map(|c| c.0.clone()).collect();
+    assert!(names.contains(&"Wait (s), median".to_owned()), "{names:?}");
+    assert!(!names.iter().any(|n| n.starts_with("Goodput") && n.contains("median")), "{names:?}");
+    let value = &e.summary()["values"][0]["metrics"]["Wait (s)"];
+    assert_eq!(value["median"].as_f64(), Some(m.value));
+    // The verdict is on means, whatever the values are, and shows them.
+    let ours = &e.claims.iter().find(|c| c.id == "9.2").expect("a claim").outcomes[0];
+    assert!(ours.ours.contains(" ± ") && ours.ours.contains("(median "), "{}", ours.ours);
+    let decided = ours.cases[0].decided.expect("a number");
+    assert!(decided.mean.is_some() && decided.median.is_none());
+    // A study that prints a mean says so, and values of another kind have no true zero.
+    for (from, to) in [("unit = \"s\"", "unit = \"s\"\nsummary = \"mean\""), ("unit = \"s\"", "unit = \"dB\"")] {
+        let e = evaluation(&format!("{STUDY}{}", TAIL.replacen(from, to, 1)));
+        assert!(e.values.rows.iter().all(|r| r.medians.iter().all(Option::is_none)), "{to}");
+        assert!(!e.figures.iter().any(|f| f.y_title.contains("median")), "{to}");
+    }
+    let shifted = TAIL.replacen("/ 20)", "/ 20) - 1", 1);
+    let e = evaluation(&format!("{STUDY}{shifted}"));
+    assert!(e.values.rows.iter().all(|r| r.medians.iter().all(Option::is_none)), "below zero");
+}
+
+#[test]
+fn a_claim_is_about_medians_where_its_metric_says_so() {
+    let text = TAIL.replacen("unit = \"s\"", "unit = \"dB\"\nsummary = \"median\"", 1);
+    let e = evaluation(&format!("{STUDY}{text}"));
+    let claim = |id: &str| e.claims.iter().find(|c| c.id == id).expect("a claim").outcomes[0].cases[0].clone();
+    let one = claim("9.2");
+    let wait = e.values.metrics.iter().position(|m| m.starts_with("Wait")).expect("the metric");
+    let m = e.values.rows[0].medians[wait].expect("a median");
+    let decided = one.decided.expect("a number");
+    assert_eq!((decided.median, decided.low, decided.high), (Some(m.value), Some(m.low), Some(m.high)));
+    assert!(decided.mean.is_none() && one.ours.starts_with("median ") && !one.ours.contains('±'), "{}", one.ours);
+    // All eight differences are positive: the interval of their median, smallest to largest, is above zero.
+    let two = claim("9.1");
+    assert_eq!(two.verdict, skyhaul_study::claim::Verdict::Holds, "{}", two.ours);
+    assert!(two.ours.contains(" against median ") && two.ours.contains('×'), "{}", two.ours);
+    // Five seeds have no interval of the median.
+    let few = format!("{STUDY}{text}").replacen("count = 8", "count = 5", 1);
+    let e = evaluation(&few);
+    let verdict = e.claims.iter().find(|c| c.id == "9.2").expect("a claim").verdict().clone();
+    assert_eq!(verdict, skyhaul_study::claim::Verdict::Undecided { needs_seeds: Some(6) });
+}
