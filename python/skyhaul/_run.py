@@ -135,7 +135,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         s = self.summary
-        html = _html.head(s["title"] or "A run", f"{s['duration_s']:g} s", f"seed {s['seed']}")
+        html = _html.head(s["title"] or "A run", _duration(s), f"seed {s['seed']}")
         for first, *rows in self._core.tables():
             # Cells that begin with a digit are numbers, and are aligned as such.
             cells = ([_html.Number(c) if c[:1].isdigit() else c for c in row] for row in rows)
@@ -148,7 +148,12 @@ class Result:
     def __repr__(self) -> str:
         s = self.summary
         title = s["title"] or "a run"
-        return f"<Result of {title}: {len(self.flows)} flows, {s['duration_s']:g} s, seed {s['seed']}>"
+        return f"<Result of {title}: {len(self.flows)} flows, {_duration(s)}, seed {s['seed']}>"
+
+
+def _duration(summary: dict[str, Any]) -> str:
+    """The duration of a run, as the other outputs write it."""
+    return f"{_core.short(summary['duration_s'])} s"
 
 
 def run(

@@ -122,8 +122,9 @@ class Outcome:
         if self.claims:
             rows = [(c.id, c.says, c.verdict, c.ours, c.paper) for c in self.claims]
             html += _html.table(["claim", "says", "verdict", "ours", "paper"], rows)
-        if values := s["values"]:
-            html += _html.table(*_means(values))
+        axes, metrics, rows = self._core.values()
+        if rows:
+            html += _html.table(*_values(axes, metrics, rows))
         return html + _html.lines(
             "failed cells", (f"{f.cell}, seed {f.seed}: {f.message}" for f in self.failed)
         )
@@ -153,26 +154,15 @@ def _count(n: int, one: str) -> str:
     return f"{n} {one}" if n == 1 else f"{n} {one}s"
 
 
-def _means(values: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]]:
-    """Header and rows of the table of means: values of the axes, then metrics with their intervals."""
-    several = len({v["reading"] for v in values}) > 1
-    axes = list(values[0]["at"])
-    metrics = list(dict.fromkeys(name for v in values for name in v["metrics"]))
-
-    def shown(estimate: dict[str, Any] | None) -> str:
-        return (
-            _html.estimate(*(estimate.get(k) for k in ("mean", "ci95"))) if estimate else _html.number(None)
-        )
-
-    rows: list[list[object]] = [
-        [
-            *([v["reading"]] if several else []),
-            *(v["at"][a] for a in axes),
-            *(shown(v["metrics"].get(m)) for m in metrics),
-        ]
-        for v in values
+def _values(
+    axes: list[str], metrics: list[str], rows: list[tuple[str, list[str], list[str]]]
+) -> tuple[list[str], list[list[object]]]:
+    """Header and rows of the table of values: the axes, then the metrics, rounded as in print and in the report."""
+    several = len({reading for reading, _, _ in rows}) > 1
+    head = [*(["reading"] if several else []), *axes, *metrics]
+    return head, [
+        [*([reading] if several else []), *at, *map(_html.Number, shown)] for reading, at, shown in rows
     ]
-    return [*(["reading"] if several else []), *axes, *metrics], rows
 
 
 class Study:

@@ -1,5 +1,5 @@
 //! The basis of all other crates: integer time, link rates, named random streams, portable maths, amounts with units,
-//! and containers.
+//! numbers for a reader, and containers.
 //!
 //! The crate is `no_std`: without `std` there is no clock, no entropy, no thread and no platform maths,
 //! so that a run is a function of its inputs and gives the same bits natively and in WebAssembly.
@@ -15,6 +15,7 @@ pub mod hash;
 mod kinds;
 pub mod math;
 mod options;
+pub mod readable;
 pub mod ring;
 pub mod rng;
 pub mod slab;

@@ -1,21 +1,12 @@
 //! Numbers with units and aligned columns for the terminal.
 
+use skyhaul_base::readable;
 use std::fmt::Write as _;
 
-/// Three significant digits, or all digits before the decimal point if there are more, without zeros at the end of the
-/// fraction; below 1e-4 and from 1e9 with an exponent.
+/// Three significant digits, by the rule of [`readable`].
 #[must_use]
 pub fn short(x: f64) -> String {
-    if !x.is_finite() || x == 0.0 {
-        return if x == 0.0 { "0".into() } else { format!("{x}") };
-    }
-    let magnitude = x.abs().log10().floor() as i32;
-    if !(-4..9).contains(&magnitude) {
-        return format!("{x:.2e}");
-    }
-    let text = format!("{x:.*}", (2 - magnitude).max(0) as usize);
-    // Rounding may have added a digit: 9.996 has become 10.00.
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+    readable::significant(x, readable::USUAL)
 }
 
 /// A rate in bit/s with a suitable prefix.
@@ -102,20 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_digits_and_no_idle_zeros() {
-        for (x, want) in [
-            (0.0, "0"),
-            (9.996, "10"),
-            (12_345.0, "12345"),
-            (0.001_234, "0.00123"),
-            (1300.0, "1300"),
-            (99.95, "100"),
-            (0.5, "0.5"),
-            (1e-9, "1.00e-9"),
-            (f64::NAN, "NaN"),
-        ] {
-            assert_eq!(short(x), want, "{x}");
-        }
+    fn rates_times_and_shares_have_three_digits() {
         assert_eq!(bit_rate(10_400_000.0), "10.4 Mbit/s");
         assert_eq!(bit_rate(999.0), "999 bit/s");
         assert_eq!(

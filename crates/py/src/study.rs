@@ -288,6 +288,9 @@ pub(crate) fn run_cell(py: Python<'_>, job: &str, controls: UserControls) -> PyR
     py.detach(|| run::execute(&runner, &job)).map_err(|e| error::StudyError::new_err(e.to_string()))
 }
 
+/// Headings of axes and metrics, and rows of reading, labels and metrics.
+type ShownValues = (Vec<String>, Vec<String>, Vec<(String, Vec<String>, Vec<String>)>);
+
 /// The results of a study.
 #[pyclass(frozen, module = "skyhaul._core")]
 #[derive(Debug)]
@@ -333,6 +336,14 @@ impl Outcome {
         lab_studies::values(&self.evaluation, |_| true)
     }
 
+    /// The values as texts: headings of the axes, headings of the metrics, and for each combination its reading, the labels
+    /// of its axes and its metrics, as in the other outputs.
+    fn values(&self) -> ShownValues {
+        let v = &self.evaluation.values;
+        let rows = v.rows.iter().map(|r| (r.reading.clone(), r.at.clone(), r.shown.clone()));
+        (v.axes.clone(), v.metrics.clone(), rows.collect())
+    }
+
     /// The report as one HTML page.
     fn html(&self) -> String {
         report::html(&self.evaluation)
@@ -353,7 +364,7 @@ impl Outcome {
     }
 }
 
-/// A number as reports of studies show it: four significant digits.
+/// A number as results of studies show it: four significant digits.
 #[pyfunction]
 pub(crate) fn number(x: f64) -> String {
     format::number(x)
@@ -367,7 +378,7 @@ pub(crate) fn estimate(mean: f64, half: Option<f64>) -> String {
     format::estimate(&Estimate { mean, half: half.unwrap_or(f64::INFINITY), n: 0 })
 }
 
-/// A number as the output of a search shows it: three significant digits.
+/// A number as other outputs show it: three significant digits.
 #[pyfunction]
 pub(crate) fn short(x: f64) -> String {
     skyhaul_lab::text::short(x)

@@ -3,26 +3,12 @@
 use crate::stats::{self, Center, Estimate, SKEWED_FROM};
 use crate::summary::Summary;
 use skyhaul_base::math;
+use skyhaul_base::readable::{self, decimals, fixed};
 
-/// Four significant digits, or all digits before the decimal point. Below 1e-4 and from 1e7 on, three digits in scientific
-/// notation.
+/// Four significant digits, by the rule of [`readable`].
 #[must_use]
 pub fn number(x: f64) -> String {
-    if !x.is_finite() {
-        return if x.is_nan() {
-            "–".to_owned()
-        } else if x > 0.0 {
-            "∞".to_owned()
-        } else {
-            "−∞".to_owned()
-        };
-    }
-    if x != 0.0 && !(1e-4..1e7).contains(&math::abs(x)) {
-        return minus(&format!("{x:.2e}"));
-    }
-    let text = digits(x, decimals(x, 4));
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    minus(if text == "-0" { "0" } else { text })
+    readable::significant(x, readable::COMPARED)
 }
 
 /// `mean ± half`, with as many digits as the interval justifies; without an interval, and from 1e7 on, the mean alone. A value
@@ -36,7 +22,7 @@ pub fn estimate(e: &Estimate) -> String {
         return number(e.mean);
     }
     let places = decimals(e.half, 2).min(8);
-    format!("{} ± {}", minus(&digits(e.mean, places)), digits(e.half, places))
+    format!("{} ± {}", fixed(e.mean, places), fixed(e.half, places))
 }
 
 /// A median with its 95 % interval, as in `median 2.5 (2 … 240)`, or with the smallest and the largest value if there are too
@@ -114,9 +100,9 @@ pub fn brief(e: &Estimate) -> String {
         return estimate(e);
     }
     let places = decimals(e.half, 2).min(decimals(e.mean, 4)).min(8);
-    let half = digits(e.half, places);
+    let half = fixed(e.half, places);
     if half.chars().any(|c| ('1'..='9').contains(&c)) {
-        return format!("{} ± {half}", minus(&digits(e.mean, places)));
+        return format!("{} ± {half}", fixed(e.mean, places));
     }
     number(e.mean)
 }
@@ -128,7 +114,7 @@ pub fn rounded(x: f64, half: f64) -> String {
     if !x.is_finite() || !half.is_finite() || half == 0.0 || math::abs(x) >= 1e7 {
         return number(x);
     }
-    minus(&digits(x, decimals(half, 2).min(8)))
+    fixed(x, decimals(half, 2).min(8))
 }
 
 /// As [`estimate`], with a plus sign in front of a positive mean.
@@ -166,27 +152,6 @@ pub fn percent(e: &Estimate) -> String {
     }
     let p = Estimate { mean: 100.0 * e.mean, half: 100.0 * e.half, n: e.n };
     format!("{} %", signed(&p))
-}
-
-/// Decimals that show `significant` digits of x.
-fn decimals(x: f64, significant: i32) -> usize {
-    if x == 0.0 {
-        return 0;
-    }
-    let magnitude = math::floor(math::log2(math::abs(x)) / core::f64::consts::LOG2_10) as i32;
-    usize::try_from(significant - 1 - magnitude).unwrap_or(0)
-}
-
-fn digits(x: f64, places: usize) -> String {
-    format!("{x:.places$}")
-}
-
-/// A true minus sign.
-fn minus(text: &str) -> String {
-    match text.strip_prefix('-') {
-        Some(rest) => format!("−{}", rest.replace("e-", "e−")),
-        None => text.replace("e-", "e−"),
-    }
 }
 
 #[cfg(test)]

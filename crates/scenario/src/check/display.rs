@@ -3,27 +3,11 @@
 use super::{Active, Check, DirectionCheck, FlowCheck};
 use crate::amount::{RateSpec, Time};
 use core::fmt;
-use skyhaul_base::{Duration, Rate};
+use skyhaul_base::{Duration, Rate, readable};
 
-/// Three significant digits, or all digits before the decimal point if these are more; an exponent below 1e-4 and from 1e7 on.
+/// Three significant digits, by the rule of [`readable`]; an infinite number is no limit.
 pub(super) fn short(x: f64) -> String {
-    if x == 0.0 {
-        return "0".into();
-    }
-    if !x.is_finite() {
-        return "unlimited".into();
-    }
-    let scientific = format!("{x:.2e}");
-    let exponent: i32 = scientific.rsplit('e').next().and_then(|e| e.parse().ok()).unwrap_or(0);
-    match exponent {
-        -4..=2 => {
-            let decimals = usize::try_from(2 - exponent).unwrap_or(0);
-            let text = format!("{x:.decimals$}");
-            if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
-        }
-        3..=6 => format!("{x:.0}"),
-        _ => scientific,
-    }
+    if x.is_infinite() { "unlimited".into() } else { readable::significant(x, readable::USUAL) }
 }
 
 /// A fraction in per cent.

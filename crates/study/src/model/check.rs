@@ -4,7 +4,7 @@ use crate::model::{Label, OneOrMany, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A test. Every comparison is between means over the seeds with 95 % intervals; both sides use the same seeds.
+/// A test. Every comparison is between means over the seeds (medians where the metric says so) with 95 % intervals; both sides use the same seeds.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", tag = "kind")]
 pub enum Check {

@@ -136,7 +136,7 @@ pub fn index(title: &str, studies: &[(&Evaluation, String)]) -> String {
 
 fn values(b: &mut String, e: &Evaluation) {
     b.push_str(
-        "<section id=\"values\"><h2>Values</h2><details><summary>Means with 95 % intervals; medians with the range where the spread is large</summary>\
+        "<section id=\"values\"><h2>Values</h2><details><summary>Means with 95 % intervals; medians of skewed durations</summary>\
         <div class=\"wide\"><table><thead><tr><th>Reading</th>",
     );
     for h in e.values.axes.iter().chain(&e.values.metrics) {

@@ -206,8 +206,8 @@ fn named(heading: &str, across: Option<&str>, tested: Option<&str>) -> String {
 }
 
 /// The explanation of the verdicts.
-pub(super) const RULE: &str = "A claim holds if the 95 % interval over the seeds lies where the claim says, differs if it \
-    lies elsewhere, and is undecided if it reaches across. Comparisons are paired: both sides meet the same random \
+pub(super) const RULE: &str = "A claim is about means over the seeds, as papers print them, or about medians where its metric says so. It holds if \
+    the 95 % interval lies where the claim says, differs if it lies elsewhere, and is undecided if it reaches across. Comparisons are paired: both sides meet the same random \
     losses.";
 
 pub(super) fn claims(b: &mut String, prefix: &str, e: &Evaluation) {

@@ -1,0 +1,80 @@
+//! Numbers for a reader. The output of the command, reports in HTML and Python show numbers by this one rule.
+
+use crate::math;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+
+/// Significant digits of measured values in studies, where they are compared.
+pub const COMPARED: i32 = 4;
+/// Significant digits elsewhere.
+pub const USUAL: i32 = 3;
+
+/// A number with so many significant digits, or with all digits before the decimal point if there are more, and without
+/// zeros at the end of the fraction. Below 1e-4 and from 1e7 on, three digits in scientific notation. A value that is missing
+/// is a dash.
+#[must_use]
+pub fn significant(x: f64, digits: i32) -> String {
+    if x.is_nan() {
+        return "–".to_owned();
+    }
+    if x.is_infinite() {
+        return if x > 0.0 { "∞".to_owned() } else { "−∞".to_owned() };
+    }
+    if x != 0.0 && !(1e-4..1e7).contains(&math::abs(x)) {
+        return minus(&format!("{x:.2e}"));
+    }
+    let text = format!("{x:.*}", decimals(x, digits));
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    minus(if text == "-0" { "0" } else { text })
+}
+
+/// A number with so many decimals.
+#[must_use]
+pub fn fixed(x: f64, decimals: usize) -> String {
+    minus(&format!("{x:.decimals$}"))
+}
+
+/// Decimals that show so many significant digits of `x`.
+#[must_use]
+pub fn decimals(x: f64, significant: i32) -> usize {
+    if x == 0.0 {
+        return 0;
+    }
+    let magnitude = math::floor(math::log2(math::abs(x)) / core::f64::consts::LOG2_10) as i32;
+    usize::try_from(significant - 1 - magnitude).unwrap_or(0)
+}
+
+/// True minus signs.
+fn minus(text: &str) -> String {
+    match text.strip_prefix('-') {
+        Some(rest) => format!("−{}", rest.replace("e-", "e−")),
+        None => text.replace("e-", "e−"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_count_and_idle_zeros_do_not() {
+        for (x, three, four) in [
+            (0.0, "0", "0"),
+            (-0.0, "0", "0"),
+            (9.996, "10", "9.996"),
+            (1234.567, "1235", "1235"),
+            (0.012_345_6, "0.0123", "0.01235"),
+            (-3.0, "−3", "−3"),
+            (1e-6, "1.00e−6", "1.00e−6"),
+            (-2.5e9, "−2.50e9", "−2.50e9"),
+            (1000.0, "1000", "1000"),
+            (99.95, "100", "99.95"),
+            (f64::NAN, "–", "–"),
+            (f64::NEG_INFINITY, "−∞", "−∞"),
+        ] {
+            assert_eq!((&*significant(x, USUAL), &*significant(x, COMPARED)), (three, four), "{x}");
+        }
+        assert_eq!([fixed(-0.25, 1), fixed(3.14159, 2)], ["−0.2", "3.14"]);
+    }
+}
