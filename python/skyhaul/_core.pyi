@@ -72,9 +72,9 @@ class ControlError(SkyhaulError):
 
     time_s: float
     """Simulated time, s."""
-    flow: str
-    """The flow, as in "bulk[3]"."""
-    method: str
+    flow: str | None
+    """The flow, as in "bulk[3]"; None, as `method` and the cause, if the failure is not from Python."""
+    method: str | None
     """Class and method, as in "MyControl.on_ack"."""
 
 @final

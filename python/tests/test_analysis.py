@@ -1,3 +1,4 @@
+import inspect
 import math
 
 import pytest
@@ -16,6 +17,24 @@ def test_slow_start_and_transfers():
     assert analysis.transfer_time(50, 0.55, handshake=True) == near(3.85)
     assert analysis.transfer_time(50, 0.55, growth=1.5) == near(4.95)
     assert analysis.transient_rate(20, 55, 0.55) == near(70 / 0.55)
+
+
+def test_arguments_have_the_names_of_the_closed_forms():
+    """An error names the argument: the parameter of the function has this name, too."""
+    checked = 0
+    for name, arguments, _ in _core.closed_forms():
+        function = getattr(analysis, name, None)
+        if function is None:
+            continue
+        parameters = inspect.signature(function).parameters
+        missing = set(arguments) - set(parameters)
+        assert missing == set(), f"{name}({', '.join(arguments)}) against ({', '.join(parameters)})"
+        checked += 1
+    assert checked > 20
+    with pytest.raises(ValueError, match=r"^size is -1"):
+        analysis.transfer_floor(-1, 65536, 0.5)
+    with pytest.raises(ValueError, match=r"^size is -1"):
+        analysis.packet_loss(1e-5, -1)
 
 
 def test_limits():

@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -72,3 +73,11 @@ def test_the_source_archive_holds_what_the_crates_embed():
                 embedded.add(place.relative_to(ROOT).parts[0])
     assert "presets" in embedded
     assert embedded <= packed, embedded - packed
+
+
+def test_make_help_says_of_the_soak_what_its_page_says():
+    page = (ROOT / "docs/soak.md").read_text(encoding="utf-8")
+    duration = re.search(r"make soak +# the long form, ([a-z ]+);", page)
+    text = subprocess.run(["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    line = next(line for line in text.splitlines() if line.startswith("make soak "))
+    assert duration.group(1) in line

@@ -1,5 +1,7 @@
 """Studies in one call, and results side by side."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -107,18 +109,64 @@ def test_outcomes_show_their_numbers():
     printed, prompt, notebook = str(out), repr(out), out._repr_html_()
     assert "no claims" in printed
     assert "no claims" in prompt.splitlines()[0]
-    values = [v["metrics"][name] for v in out.summary["values"] for name in v["metrics"]]
-    assert len(values) == 8
+    _, _, rows = out._core.values()
+    cells = [cell for _, _, shown in rows for cell in shown]
+    assert len(cells) == 8
     page = out._core.html()
-    for value in values:
-        shown = sh._core.estimate(value["mean"], value["ci95"])
-        assert all(shown in text for text in (printed, prompt, notebook, page)), shown
+    sets = ["flows.bulk.cc=sack,peach", "links.sat.error.p=0,1e-2", *(f"{k}={v}" for k, v in SHORT.items())]
+    names = [f"{name}={expression}" for name, expression in metrics.items()]
+    options = [part for s in sets for part in ("--set", s)] + [part for m in names for part in ("--metric", m)]
+    done = subprocess.run(
+        [sys.executable, "-m", "skyhaul", "sweep", "preset:peach-geo", *options, "--seeds", "2"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    for cell in cells:
+        places = {"print": printed, "prompt": prompt, "notebook": notebook, "page": page, "command": done.stdout}
+        assert [name for name, text in places.items() if cell not in text] == [], cell
+    # Four digits of a mean with its interval, as in the files.
+    first = out.summary["values"][0]["metrics"]["goodput (bit/s)"]
+    assert cells[0] == sh._core.estimate(first["mean"], first["ci95"])
     # At the prompt only the first lines.
     long = sh.sweep(
         "preset:peach-geo", {"links.sat.error.p": [i / 1000 for i in range(40)]}, set=SHORT, seeds=1
     )
     assert repr(long).splitlines()[-1] == "… and 17 more lines: print() shows all"
     assert len(str(long).splitlines()) > 40
+
+
+SKEWED = """
+schema = 1
+title = "Long tails"
+scenario = "preset:peach-geo"
+seeds = { count = 8 }
+[[axis]]
+name = "loss"
+path = "links.sat.error.p"
+values = [1e-3, 1e-2]
+[[metric]]
+name = "wait"
+from = "exp(sum(flow.goodput) / 2e5)"
+unit = "s"
+[[metric]]
+name = "busy"
+from = "link.sat.forward.utilization"
+summary = "median"
+"""
+
+
+def test_medians_are_alike_everywhere():
+    out = sh.study("skewed", text=SKEWED, set=SHORT).run()
+    _, metrics, rows = out._core.values()
+    assert metrics == ["wait (s)", "busy"]
+    cells = [cell for _, _, shown in rows for cell in shown]
+    assert all(cell.startswith("median ") for cell in cells), cells
+    printed, notebook, page = str(out), out._repr_html_(), out._core.html()
+    assert all(cell in text for cell in cells for text in (printed, notebook, page))
+    value = out.summary["values"][0]["metrics"]["busy"]
+    assert value["low"] <= value["median"] <= value["high"]
 
 
 def test_a_file_own_controls_and_paths(tmp_path, monkeypatch):
