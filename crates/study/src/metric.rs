@@ -48,7 +48,7 @@ impl PlannedMetric {
     pub fn title_of(&self, summary: Summary) -> String {
         match summary {
             Summary::Mean => self.title.clone(),
-            Summary::Median => format!("{}, median", self.title),
+            Summary::Median => format!("{}, median over the seeds", self.title),
         }
     }
 }

@@ -275,7 +275,7 @@ fn a_duration_with_a_long_tail_is_shown_by_medians_everywhere() {
         assert!(row.medians[goodput].is_none() && row.shown[goodput].contains(" ± "), "{row:?}");
     }
     let figure = e.figures.iter().find(|f| f.name == "wait").expect("a figure");
-    assert_eq!(figure.y_title, "Wait, median (s)");
+    assert_eq!(figure.y_title, "Wait, median over the seeds (s)");
     let drawn = figure.rows.iter().find(|r| r.series == "SACK" && r.x == Some(0.0)).expect("a point");
     let m = e.values.rows[0].medians[wait].expect("a median");
     assert_eq!((drawn.y, drawn.low, drawn.high), (m.value, Some(m.low), Some(m.high)));
