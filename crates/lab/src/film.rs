@@ -173,6 +173,15 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_a_header_does_not_take_is_refused() {
+        assert_eq!(flow_name("film-2_b"), Ok("film-2_b"));
+        for name in ["", "a b", "a.b", "a]\n[links.x", "é"] {
+            let why = flow_name(name).unwrap_err();
+            assert!(why.contains("write letters, digits, - and _") && !why.contains('\n'), "{why}");
+        }
+    }
+
+    #[test]
     fn a_fitted_movie_can_be_put_into_a_scenario() {
         let dir = std::env::temp_dir().join(format!("skyhaul-film-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
