@@ -251,13 +251,25 @@ impl Status {
             ("from_link_total", "Connections opened from behind the link", c.from_link),
             ("finished_total", "Connections that ended in order", c.finished),
             ("aborted_total", "Connections that were reset", c.aborted),
-            ("refused_total", "Connections that ended before they were established: the server refused or did not answer, or the gateway had no room", c.refused),
+            (
+                "refused_total",
+                "Connections that ended before they were established: the server refused or did not answer, or the gateway had no room",
+                c.refused,
+            ),
             ("stuck_total", "Connections on which nothing moved for too long", c.stuck),
             ("overloads_total", "Times that limits.flows was reached", c.overloads),
             ("resumed_total", "Connections that began with a window learnt by earlier ones", c.resumed),
             ("early_sent_total", "Connections over the link whose SYN carried data", c.early_sent),
-            ("early_taken_total", "Connections over the link whose SYN carried data that the other gateway accepted", c.early_taken),
-            ("early_received_total", "Connections from the link whose SYN carried data that this gateway accepted", c.early_received),
+            (
+                "early_taken_total",
+                "Connections over the link whose SYN carried data that the other gateway accepted",
+                c.early_taken,
+            ),
+            (
+                "early_received_total",
+                "Connections from the link whose SYN carried data that this gateway accepted",
+                c.early_received,
+            ),
             (
                 "fallback_total",
                 "Connections with the fallback control, on paths that are not trusted",

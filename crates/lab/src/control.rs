@@ -106,7 +106,8 @@ mod tests {
             assert_eq!(slug(control), want, "{control}");
         }
         // Controls of one's own with the name of another, or of another with options.
-        let others = ["user:hark", "hark", "user:user-hark", "user:hark-probes-false", "{name='hark', probes=false}"];
+        let others =
+            ["user:hark", "hark", "user:user-hark", "user:hark-probes-false", "{name='hark', probes=false}"];
         let slugs = others.map(slug);
         assert_eq!(slugs[0], "user-hark");
         assert!((0..5).all(|i| !slugs[..i].contains(&slugs[i])), "{slugs:?}");

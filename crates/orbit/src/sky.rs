@@ -57,11 +57,12 @@ impl Sky {
         let mut shells = Vec::with_capacity(config.constellation.0.len());
         let mut first = 0u32;
         for (i, constellation) in config.constellation.0.iter().enumerate() {
-            let motion = constellation.build(config.epoch, config.offset).map_err(|e| match e.key.as_str() {
-                "epoch" => e,
-                _ if config.constellation.0.len() == 1 => e.below("constellation"),
-                _ => e.below(&format!("constellation[{i}]")),
-            })?;
+            let motion =
+                constellation.build(config.epoch, config.offset).map_err(|e| match e.key.as_str() {
+                    "epoch" => e,
+                    _ if config.constellation.0.len() == 1 => e.below("constellation"),
+                    _ => e.below(&format!("constellation[{i}]")),
+                })?;
             let sine = math::sin(radians(constellation.least_elevation()));
             let count = motion.count();
             shells.push(Shell { motion, first, sine });

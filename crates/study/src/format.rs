@@ -140,7 +140,8 @@ pub fn heading(title: &str, unit: &str) -> String {
 #[must_use]
 pub fn factor(c: &Center) -> String {
     let range = c.interval().filter(|(low, high)| low < high);
-    let range = range.map_or_else(String::new, |(low, high)| format!(" ({} … {})", number(low), number(high)));
+    let range =
+        range.map_or_else(String::new, |(low, high)| format!(" ({} … {})", number(low), number(high)));
     format!("×{}{range}", number(c.value))
 }
 
@@ -160,7 +161,8 @@ mod tests {
 
     #[test]
     fn a_mean_is_shown_only_where_it_describes_the_seeds() {
-        let (sample, of_median) = (|v: &[f64]| sample(v, Summary::Mean), |v: &[f64]| sample(v, Summary::Median));
+        let (sample, of_median) =
+            (|v: &[f64]| sample(v, Summary::Mean), |v: &[f64]| sample(v, Summary::Median));
         assert_eq!(of_median(&[9.0, 10.0, 11.0, 10.0, 10.0]), "median 10 (9 … 11)");
         assert_eq!(of_median(&[9.0; 3]), "median 9");
         // The second smallest and the second largest of ten.

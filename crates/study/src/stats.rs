@@ -3,9 +3,9 @@
 //!
 //! All sums run in the order of the seeds, so that results do not depend on scheduling.
 
+use crate::summary::Summary;
 pub use skyhaul_analysis::fairness::jain;
 pub use skyhaul_analysis::student::t_quantile_975;
-use crate::summary::Summary;
 use skyhaul_base::math;
 
 /// A mean over seeds with its 95 % interval.

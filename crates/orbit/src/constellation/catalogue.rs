@@ -229,7 +229,8 @@ mod tests {
             .iter()
             .map(|(lines, _)| {
                 let config = tle::Config { file: "x".into(), text: Some((*lines).into()), elevation: 10.0 };
-                config.build(Some(tle::epochs(lines)[0]), Duration::ZERO).unwrap().step().as_nanos() / 1_000_000
+                config.build(Some(tle::epochs(lines)[0]), Duration::ZERO).unwrap().step().as_nanos()
+                    / 1_000_000
             })
             .collect();
         assert_eq!(steps, [1_000, 100, 1_000, 60_000]);

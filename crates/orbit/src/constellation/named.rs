@@ -35,7 +35,8 @@ mod tests {
 
     #[test]
     fn all_that_have_a_name_can_be_built() {
-        let sizes: alloc::vec::Vec<u32> = NAMED.iter().map(|n| n.1.build(None, Duration::ZERO).unwrap().count()).collect();
+        let sizes: alloc::vec::Vec<u32> =
+            NAMED.iter().map(|n| n.1.build(None, Duration::ZERO).unwrap().count()).collect();
         assert_eq!(sizes, [1, 72 * 22, 6 * 11, 12 * 49, 20]);
         assert_eq!(find("leo551"), None);
     }

@@ -292,7 +292,9 @@ fn a_duration_with_a_long_tail_is_shown_by_medians_everywhere() {
     let decided = ours.cases[0].decided.expect("a number");
     assert!(decided.mean.is_some() && decided.median.is_none());
     // A study that prints a mean says so, and values of another kind have no true zero.
-    for (from, to) in [("unit = \"s\"", "unit = \"s\"\nsummary = \"mean\""), ("unit = \"s\"", "unit = \"dB\"")] {
+    for (from, to) in
+        [("unit = \"s\"", "unit = \"s\"\nsummary = \"mean\""), ("unit = \"s\"", "unit = \"dB\"")]
+    {
         let e = evaluation(&format!("{STUDY}{}", TAIL.replacen(from, to, 1)));
         assert!(e.values.rows.iter().all(|r| r.medians.iter().all(Option::is_none)), "{to}");
         assert!(!e.figures.iter().any(|f| f.y_title.contains("median")), "{to}");
@@ -306,13 +308,18 @@ fn a_duration_with_a_long_tail_is_shown_by_medians_everywhere() {
 fn a_claim_is_about_medians_where_its_metric_says_so() {
     let text = TAIL.replacen("unit = \"s\"", "unit = \"dB\"\nsummary = \"median\"", 1);
     let e = evaluation(&format!("{STUDY}{text}"));
-    let claim = |id: &str| e.claims.iter().find(|c| c.id == id).expect("a claim").outcomes[0].cases[0].clone();
+    let claim =
+        |id: &str| e.claims.iter().find(|c| c.id == id).expect("a claim").outcomes[0].cases[0].clone();
     let one = claim("9.2");
     let wait = e.values.metrics.iter().position(|m| m.starts_with("Wait")).expect("the metric");
     let m = e.values.rows[0].medians[wait].expect("a median");
     let decided = one.decided.expect("a number");
     assert_eq!((decided.median, decided.low, decided.high), (Some(m.value), Some(m.low), Some(m.high)));
-    assert!(decided.mean.is_none() && one.ours.starts_with("median ") && !one.ours.contains('±'), "{}", one.ours);
+    assert!(
+        decided.mean.is_none() && one.ours.starts_with("median ") && !one.ours.contains('±'),
+        "{}",
+        one.ours
+    );
     // All eight differences are positive: the interval of their median, smallest to largest, is above zero.
     let two = claim("9.1");
     assert_eq!(two.verdict, skyhaul_study::claim::Verdict::Holds, "{}", two.ours);
