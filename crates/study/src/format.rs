@@ -35,7 +35,7 @@ pub fn median(values: &[f64]) -> String {
     range(c.value, low, high)
 }
 
-/// A median with its interval; without one, or if it has no length, the median alone.
+/// A mean or a median with its interval; without one, or if it has no length, the value alone.
 #[must_use]
 pub fn center(c: &Center) -> String {
     match c.summary {
