@@ -122,9 +122,9 @@ class Outcome:
         if self.claims:
             rows = [(c.id, c.says, c.verdict, c.ours, c.paper) for c in self.claims]
             html += _html.table(["claim", "says", "verdict", "ours", "paper"], rows)
-        axes, metrics, rows = self._core.values()
-        if rows:
-            html += _html.table(*_values(axes, metrics, rows))
+        axes, metrics, values = self._core.values()
+        if values:
+            html += _html.table(*_values(axes, metrics, values))
         return html + _html.lines(
             "failed cells", (f"{f.cell}, seed {f.seed}: {f.message}" for f in self.failed)
         )
