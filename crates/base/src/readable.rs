@@ -75,6 +75,6 @@ mod tests {
         ] {
             assert_eq!((&*significant(x, USUAL), &*significant(x, COMPARED)), (three, four), "{x}");
         }
-        assert_eq!([fixed(-0.25, 1), fixed(3.14159, 2)], ["−0.2", "3.14"]);
+        assert_eq!([fixed(-0.25, 1), fixed(12.347, 2)], ["−0.2", "12.35"]);
     }
 }
