@@ -20,6 +20,10 @@ mod exports;
 #[cfg(target_arch = "wasm32")]
 mod imports;
 mod losses;
+#[cfg_attr(
+    not(any(test, target_arch = "wasm32")),
+    expect(dead_code, reason = "only a host of WebAssembly asks questions")
+)]
 mod own;
 
 use crossing::Crossings;
@@ -154,8 +158,7 @@ fn handle(request: &Request, host: own::Host) -> Result<Value, Value> {
             let seed = subject.seed.unwrap_or(scenario.seed);
             let controls = own::controls(&subject.own, host);
             let Some(intervals) = subject.intervals else {
-                let result =
-                    skyhaul_sim::run_with(&limited(&scenario), seed, Digest::default(), &controls);
+                let result = skyhaul_sim::run_with(&limited(&scenario), seed, Digest::default(), &controls);
                 let result = result.map_err(|e| refuse(e.to_string()))?;
                 return Ok(measured(&scenario, seed, &result, subject.series));
             };

@@ -9,12 +9,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 use skyhaul_cc::parts::frame::Frame;
-use skyhaul_cc::user::inherited::{self, Rule};
+use skyhaul_cc::user::inherited;
 use skyhaul_cc::user::{self, Request};
 use skyhaul_cc::{
     Ack, AckKind, Actions, Blocked, Clock, CongestionControl, Controls, Cx, Lost, Path, Phase, Policy,
-    Priority, ProbeEvent, ProbeSource, ProbeSupport, RateSample, RecoveryMode, Rules, Sent, Signal, Start,
-    Train, Transmit, Window,
+    Priority, ProbeEvent, ProbeSource, ProbeSupport, RateSample, RecoveryMode, Sent, Signal, Start, Train,
+    Transmit, Window,
 };
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -39,8 +39,7 @@ struct Factory {
 impl user::Factory for Factory {
     fn build(&self, request: &Request<'_>) -> Result<Box<dyn CongestionControl>, user::Error> {
         let options = serde_json::to_value(request.options).map_err(|e| e.to_string())?;
-        let message =
-            json!({ "create": { "control": self.name, "flow": request.flow, "options": options } });
+        let message = json!({ "create": { "control": self.name, "flow": request.flow, "options": options } });
         let made: Made = read(&(self.host)(&message.to_string()))?;
         let policy = made.policy.policy(&made.hooks)?;
         let mut frame = Frame::new(request.rules, policy.recovery);
@@ -182,7 +181,9 @@ thread_local! {
 }
 
 fn with_call<T>(f: impl FnOnce(&mut Call) -> T) -> T {
-    CALL.with_borrow_mut(|call| f(call.as_mut().expect("the host asks for this only while it handles a message")))
+    CALL.with_borrow_mut(|call| {
+        f(call.as_mut().expect("the host asks for this only while it handles a message"))
+    })
 }
 
 /// An answer of the host. It was made by the host's own classes, so that another form is a fault of the host.
@@ -370,7 +371,8 @@ impl Own {
 
     /// Calls a method without side effects.
     fn question(&self, method: &str, arguments: &Value) -> Value {
-        let message = json!({ "call": { "id": self.id, "method": method, "of": arguments, "facts": Value::Null } });
+        let message =
+            json!({ "call": { "id": self.id, "method": method, "of": arguments, "facts": Value::Null } });
         let text = (self.host)(&message.to_string());
         read::<Outcome>(&text).map_or(Value::Null, |o| o.returned)
     }
@@ -532,7 +534,8 @@ impl CongestionControl for Own {
     }
     fn priority(&self, offset: u64, retransmission: bool) -> Priority {
         let low = self.has("priority")
-            && self.question("priority", &json!({ "offset": offset, "retransmission": retransmission })) == "low";
+            && self.question("priority", &json!({ "offset": offset, "retransmission": retransmission }))
+                == "low";
         if low { Priority::Low } else { Priority::Normal }
     }
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
@@ -553,7 +556,9 @@ impl CongestionControl for Own {
             ProbeEvent::Acked { count, stale, newly_acked } => {
                 json!({ "supported": true, "count": count, "stale": stale, "newly_acked": newly_acked })
             }
-            ProbeEvent::Unsupported => json!({ "supported": false, "count": 0, "stale": false, "newly_acked": 0 }),
+            ProbeEvent::Unsupported => {
+                json!({ "supported": false, "count": 0, "stale": false, "newly_acked": 0 })
+            }
         };
         self.event(cx, "on_probe", Event::Other, &argument);
     }
@@ -620,12 +625,15 @@ mod tests {
             let hooks = match create["control"].as_str().expect("a name") {
                 "nothing" => json!([]),
                 "rules" => json!(["increase", "slow_start", "reduction"]),
-                "events" => json!(["on_start", "on_ack", "on_congestion", "on_recovered", "on_timeout", "on_undo"]),
+                "events" => {
+                    json!(["on_start", "on_ack", "on_congestion", "on_recovered", "on_timeout", "on_undo"])
+                }
                 "both" => json!(["on_ack", "increase", "on_timeout", "reduction", "on_transmit", "priority"]),
                 _ => json!(["on_start", "on_ack"]),
             };
             let id = u32::from(create["control"] == "constant");
-            return json!({ "id": id, "hooks": hooks, "policy": {}, "cwnd": 1.0, "ssthresh": null }).to_string();
+            return json!({ "id": id, "hooks": hooks, "policy": {}, "cwnd": 1.0, "ssthresh": null })
+                .to_string();
         }
         let call = &message["call"];
         let method = call["method"].as_str().expect("a method");
@@ -634,7 +642,9 @@ mod tests {
             return json!({ "cwnd": 5.0, "ssthresh": "inf", "pacing": "none" }).to_string();
         }
         let returned = match method {
-            "increase" | "slow_start" => ask(json!({ "growth": { "acked": call["of"]["acked"] } }))["value"].clone(),
+            "increase" | "slow_start" => {
+                ask(json!({ "growth": { "acked": call["of"]["acked"] } }))["value"].clone()
+            }
             "reduction" => json!(0.5),
             "priority" => json!("normal"),
             "on_transmit" => Value::Null,
@@ -648,9 +658,15 @@ mod tests {
     }
 
     fn run(cc: &str) -> Value {
-        let set = [format!("flows.bulk.cc={cc}"), "flows.bulk.count=3".into(), "duration=60s".into(), "links.sat.error.p=1e-2".into()];
+        let set = [
+            format!("flows.bulk.cc={cc}"),
+            "flows.bulk.count=3".into(),
+            "duration=60s".into(),
+            "links.sat.error.p=5e-2".into(),
+        ];
         let own = ["nothing", "rules", "events", "both", "constant"];
-        let request = json!({ "run": { "scenario": "preset:peach-geo", "set": set, "own": own, "series": true } });
+        let request =
+            json!({ "run": { "scenario": "preset:peach-geo", "set": set, "own": own, "series": true } });
         let answer: Value =
             serde_json::from_str(&crate::answer_with(request.to_string().as_bytes(), host)).expect("JSON");
         assert!(answer["ok"]["digest"].is_string(), "{answer}");
@@ -675,7 +691,8 @@ mod tests {
 
     #[test]
     fn a_control_that_nobody_provides_is_refused() {
-        let request = json!({ "run": { "scenario": "preset:peach-geo", "set": ["flows.bulk.cc=user:other"] } });
+        let request =
+            json!({ "run": { "scenario": "preset:peach-geo", "set": ["flows.bulk.cc=user:other"] } });
         let answer = crate::answer_with(request.to_string().as_bytes(), host);
         assert!(answer.contains("nobody provides the control"), "{answer}");
         assert!(crate::question(b"{\"random\":{\"of\":\"random\"}}").contains("not for a constructor"));
