@@ -30,7 +30,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("gateway", &["analysis", "base", "cc", "net", "relay", "scenario", "tcp", "trace", "wire"]),
     ("cli", &["base", "cc", "gateway", "net", "path", "wire", "scenario", "sim", "study", "lab"]),
     ("py", &["analysis", "base", "cc", "scenario", "sim", "study", "lab", "cli"]),
-    ("wasm", &["base", "trace", "scenario", "sim"]),
+    ("wasm", &["base", "cc", "trace", "scenario", "sim"]),
     ("testkit", &["base", "cc", "path", "tcp", "wire"]),
 ];
 

@@ -31,6 +31,16 @@ pub extern "C" fn skyhaul_call() -> usize {
     length
 }
 
+/// Answers a question of the host while it handles a message of a control, and returns the length of the answer.
+#[unsafe(no_mangle)]
+pub extern "C" fn skyhaul_question() -> usize {
+    let question = INPUT.take();
+    let answer = crate::question(&question);
+    let length = answer.len();
+    OUTPUT.set(answer);
+    length
+}
+
 /// The address of the answer, valid until the next call.
 #[unsafe(no_mangle)]
 pub extern "C" fn skyhaul_output() -> *const u8 {

@@ -1,4 +1,5 @@
-//! The simulator as a WebAssembly module that imports nothing: no clock, no entropy, no host functions.
+//! The simulator as a WebAssembly module without a clock and without entropy. Its only imports lead to congestion controls that
+//! the host writes ([`own`]); a host that writes none never sees them called.
 //!
 //! A request and its answer are JSON. [`answer`] is the whole interface; it runs natively as well, and the golden
 //! test compares the two. A host writes the request into the module's memory and reads the answer from it:
@@ -16,7 +17,14 @@
 mod crossing;
 #[cfg(target_arch = "wasm32")]
 mod exports;
+#[cfg(target_arch = "wasm32")]
+mod imports;
 mod losses;
+#[cfg_attr(
+    not(any(test, target_arch = "wasm32")),
+    expect(dead_code, reason = "only a host of WebAssembly asks questions")
+)]
+mod own;
 
 use crossing::Crossings;
 use losses::Losses;
@@ -65,6 +73,9 @@ struct ScenarioRequest {
     series: bool,
     /// Return losses by cause, counted in this number of intervals of equal length.
     intervals: Option<u32>,
+    /// Names of controls that the host provides: a scenario uses one as `user:NAME`.
+    #[serde(default)]
+    own: Vec<String>,
 }
 
 /// Asks for the segments of a flow that were sent in an interval of a run.
@@ -84,10 +95,30 @@ struct CrossingsRequest {
 }
 
 /// Answers a request: `{"ok": …}`, or `{"error": {"message": …}}` with file, line and key where there are any.
+///
+/// # Panics
+/// If a scenario uses a control of the host outside of WebAssembly: there is no host.
 #[must_use]
 pub fn answer(request: &[u8]) -> String {
+    #[cfg(target_arch = "wasm32")]
+    let host = imports::ask;
+    #[cfg(not(target_arch = "wasm32"))]
+    let host = |_: &str| panic!("there is no host that provides controls");
+    answer_with(request, host)
+}
+
+/// Answers a question that the host has while it handles a message of one of its controls.
+#[cfg(any(test, target_arch = "wasm32"))]
+fn question(question: &[u8]) -> String {
+    match serde_json::from_slice(question) {
+        Ok(question) => own::answer(question).to_string(),
+        Err(e) => json!({ "message": format!("not a question: {e}") }).to_string(),
+    }
+}
+
+fn answer_with(request: &[u8], host: own::Host) -> String {
     let answer = match serde_json::from_slice(request) {
-        Ok(request) => handle(&request),
+        Ok(request) => handle(&request, host),
         Err(e) => Err(json!({ "message": format!("not a request: {e}") })),
     };
     match answer {
@@ -97,7 +128,7 @@ pub fn answer(request: &[u8]) -> String {
     .to_string()
 }
 
-fn handle(request: &Request) -> Result<Value, Value> {
+fn handle(request: &Request, host: own::Host) -> Result<Value, Value> {
     let refuse = |message: String| json!({ "message": message });
     match request {
         Request::Check(subject) => serde_json::to_value(skyhaul_scenario::check(&resolve(subject)?))
@@ -108,8 +139,9 @@ fn handle(request: &Request) -> Result<Value, Value> {
             let at =
                 |seconds: f64| Instant::from_secs_f64(seconds.clamp(0.0, scenario.duration.as_secs_f64()));
             let crossings = Crossings::new(request.flow, at(request.from), at(request.to));
-            let mut sim =
-                Sim::new(&limited(&scenario), seed, crossings).map_err(|e| refuse(e.to_string()))?;
+            let controls = own::controls(&request.of.own, host);
+            let mut sim = Sim::with_controls(&limited(&scenario), seed, crossings, &controls)
+                .map_err(|e| refuse(e.to_string()))?;
             sim.run_until(at(request.until));
             Ok(sim.recorder().to_json())
         }
@@ -124,15 +156,16 @@ fn handle(request: &Request) -> Result<Value, Value> {
         Request::Run(subject) => {
             let scenario = resolve(subject)?;
             let seed = subject.seed.unwrap_or(scenario.seed);
+            let controls = own::controls(&subject.own, host);
             let Some(intervals) = subject.intervals else {
-                let result = skyhaul_sim::run(&limited(&scenario), seed, Digest::default());
+                let result = skyhaul_sim::run_with(&limited(&scenario), seed, Digest::default(), &controls);
                 let result = result.map_err(|e| refuse(e.to_string()))?;
                 return Ok(measured(&scenario, seed, &result, subject.series));
             };
             let mut losses = Losses::new(scenario.duration, intervals);
             let recorder = (Digest::default(), &mut losses);
-            let result =
-                skyhaul_sim::run(&limited(&scenario), seed, recorder).map_err(|e| refuse(e.to_string()))?;
+            let result = skyhaul_sim::run_with(&limited(&scenario), seed, recorder, &controls)
+                .map_err(|e| refuse(e.to_string()))?;
             let mut value = measured(&scenario, seed, &result, subject.series);
             value["over_time"] = losses.to_json();
             Ok(value)

@@ -63,6 +63,8 @@ export class Refused extends Error {
 
 interface Job {
   request: string;
+  /** The code of the page's own controls. */
+  code: string;
   done: (answer: { ok?: unknown; error?: Failure }, took: number) => void;
   fail: (e: Error) => void;
 }
@@ -86,14 +88,14 @@ export class Engine {
     return WebAssembly.compile(await answer.arrayBuffer());
   }
 
-  /** Asks, and says how long the simulator took, in milliseconds. */
-  async ask<T>(request: object): Promise<[T, number]> {
+  /** Asks, and says how long the simulator took, in milliseconds. `code` has the controls of the page that the question uses. */
+  async ask<T>(request: object, code = ""): Promise<[T, number]> {
     const text = JSON.stringify(request);
     await this.module;
     return new Promise((resolve, reject) => {
       const done: Job["done"] = (answer, took) =>
         answer.error ? reject(new Refused(answer.error)) : resolve([answer.ok as T, took]);
-      this.waiting.push({ request: text, done, fail: reject });
+      this.waiting.push({ request: text, code, done, fail: reject });
       void this.start();
     });
   }
@@ -114,7 +116,7 @@ export class Engine {
       const worker = this.idle.pop() ?? this.hire(module);
       const job = this.waiting.shift()!;
       this.busy.set(worker, job);
-      worker.postMessage({ request: job.request });
+      worker.postMessage({ request: job.request, code: job.code });
     }
   }
 

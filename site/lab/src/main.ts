@@ -4,7 +4,8 @@ import type * as Links from "./crossing.js";
 import { curve, goodput, valueAt, type Curve } from "./curves.js";
 import { Engine, Refused, Withdrawn, type Check, type Crossings, type Failure, type Run } from "./engine.js";
 import { box, entry, mark, swatch } from "./marks.js";
-import { MOST, START, file, fromLink, label, lines, notFollowed, sample, toLink, type Known } from "./state.js";
+import { classes, nameOf } from "./own.js";
+import { EXAMPLE, MOST, START, file, fromLink, label, lines, notFollowed, sample, toLink, type Known } from "./state.js";
 import { rows } from "./table.js";
 import { WALK, stepState } from "./walk.js";
 
@@ -19,6 +20,8 @@ const field = (name: string) => form.elements.namedItem(name) as HTMLInputElemen
 
 const engine = new Engine(BASE);
 let state = fromLink(location.hash);
+/** The code that may run: what was written here, not what an address brought. */
+let trusted = "";
 /** Parts of the address that could not be followed, in words. */
 let notes = notFollowed(location.hash);
 let known: Known = { link: "", group: "", limit: "" };
@@ -58,6 +61,8 @@ function fill(): void {
     f.value = text;
   }
   field("set").value = state.set.join("\n");
+  field("code").value = state.code;
+  if (state.code !== "") by<HTMLDetailsElement>("own").open = true;
   if (state.set.length > 0) by<HTMLDetailsElement>("more").open = true;
   orbit();
   by<HTMLSelectElement>("speed").value = state.speed;
@@ -99,6 +104,7 @@ function orbit(): void {
 function read(): void {
   for (const name of FIELDS) state[name] = field(name).value.trim();
   state.set = field("set").value.split(/\r?\n/).map((l) => l.trim()).filter((l) => l !== "");
+  state.code = field("code").value.trim() === "" ? "" : field("code").value;
   const cc = [...by("cc").querySelectorAll("input")].map((i) => i.value.trim()).filter((c) => c !== "");
   state.cc = cc.length > 0 ? cc : [...START.cc];
 }
@@ -114,6 +120,7 @@ const say = (text: string) => (by("status").textContent = text);
 
 /** The control of the page in which a key of the scenario was entered, if there is one. */
 function entered(failure: Failure): HTMLElement | undefined {
+  if (failure.key === "code") return field("code");
   if (failure.control !== undefined) return by("cc").querySelectorAll("input")[failure.control];
   const key = failure.key ?? "";
   const places: [RegExp, (typeof FIELDS)[number]][] = [
@@ -204,6 +211,9 @@ async function learn(): Promise<void> {
   field("group").value = known.group;
 }
 
+/** The names of the controls that are written in the page. */
+const own = () => classes(state.code).map(nameOf);
+
 async function run(): Promise<void> {
   const mine = ++turn;
   pause();
@@ -219,6 +229,8 @@ async function run(): Promise<void> {
   try {
     await learn();
     remember();
+    if (state.code !== trusted)
+      throw new Refused({ message: "this address brings the code of a congestion control: read it below, and press Run to run it", key: "code" });
     // The interval of samples in the file follows from the duration: a check of the file without it gives the duration.
     const draft = lines(state, known, 1).slice(0, -1).join("\n");
     const [of] = await engine.ask<Check>({ check: { scenario: `${draft}\n` } });
@@ -226,7 +238,7 @@ async function run(): Promise<void> {
     const files = state.cc.map((_, i) => file(state, known, of.duration_s, i));
     const answers = await Promise.all([
       ...files.map((scenario, control) =>
-        engine.ask<Run>({ run: { scenario, series: true, intervals: INTERVALS } }).catch((e: unknown) => {
+        engine.ask<Run>({ run: { scenario, series: true, intervals: INTERVALS, own: own() } }, state.code).catch((e: unknown) => {
           if (e instanceof Refused && /^flows\..*\.cc/.test(e.failure.key ?? "")) e.failure.control = control;
           throw e;
         }),
@@ -448,7 +460,7 @@ async function fetchCrossing(i: number, from: number, to: number): Promise<void>
   const flow = state.flow === "mean" ? 0 : Number(state.flow);
   const scenario = file(state, known, check!.duration_s, i);
   try {
-    const [answer] = await engine.ask<Crossings>({ crossings: { of: { scenario }, flow, from, to, until: to + 2 * rtt() } });
+    const [answer] = await engine.ask<Crossings>({ crossings: { of: { scenario, own: own() }, flow, from, to, until: to + 2 * rtt() } }, state.code);
     asked.delete(i);
     if (mine !== turn) return;
     const delay = check!.links.find((l) => l.name === known.link)?.forward.delay_s ?? rtt() / 2;
@@ -474,7 +486,9 @@ function words(): void {
 
 function scenarioFile(files: string[], chosen: number): void {
   by("file").textContent = files[chosen]!;
-  by("command").textContent = `skyhaul run lab.toml --digest    # ${runs[chosen]!.digest}`;
+  // The command has no controls of one's own; Python has, with the same methods.
+  const elsewhere = /^\s*(\{.*)?("?user[:"])/.test(state.cc[chosen] ?? "");
+  by("command").textContent = elsewhere ? "This control runs in this page alone; the Python package takes one with the same methods." : `skyhaul run lab.toml --digest    # ${runs[chosen]!.digest}`;
   const tabs = labels.map((l, i) => {
     const b = document.createElement("button");
     b.type = "button";
@@ -505,7 +519,7 @@ async function sweep(): Promise<void> {
       all.map(async ({ loss, control }) => {
         // A sweep draws nothing over time, so nothing is recorded.
         const text = file({ ...state, loss }, known, duration, control).replace(/^record = .*\n/m, "");
-        const [r] = await engine.ask<Run>({ run: { scenario: text } });
+        const [r] = await engine.ask<Run>({ run: { scenario: text, own: own() } }, state.code);
         points.push({ loss, control, y: (r.goodput_bit_s ?? 0) / 1e6 });
         by("sweep-status").textContent = `${points.length} of ${all.length} runs`;
       }),
@@ -569,6 +583,7 @@ function go(step: number): void {
 form.onsubmit = (e) => {
   e.preventDefault();
   read();
+  trusted = state.code;
   fill();
   void run();
 };
@@ -584,10 +599,11 @@ form.addEventListener("change", (e) => {
     field("delay").value = chosen;
   }
   read();
+  if (target.name === "code") trusted = state.code;
   if (target.name === "preset") {
     // Values for the links and flows of another preset need not fit this one.
-    const { cc, preset, seed, speed } = state;
-    state = { ...START, cc, preset, seed, speed, loss: preset === START.preset ? START.loss : "", duration: preset === START.preset ? START.duration : "" };
+    const { cc, code, preset, seed, speed } = state;
+    state = { ...START, cc, code, preset, seed, speed, loss: preset === START.preset ? START.loss : "", duration: preset === START.preset ? START.duration : "" };
     fill();
   }
   state.t = "";
@@ -597,6 +613,15 @@ form.addEventListener("change", (e) => {
 by("cc-add").onclick = () => {
   read();
   state.cc.push(["cubic", "bbr", "hybla", "vegas"].find((c) => !state.cc.includes(c)) ?? "cubic");
+  fill();
+  void run();
+};
+by("own-start").onclick = () => {
+  read();
+  const mine = state.code === trusted;
+  state.code = state.code === "" ? EXAMPLE : `${state.code}\n${EXAMPLE}`;
+  if (mine) trusted = state.code;
+  if (!state.cc.includes("user:gentle") && state.cc.length < MOST) state.cc.push("user:gentle");
   fill();
   void run();
 };

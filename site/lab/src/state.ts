@@ -18,6 +18,8 @@ export interface State {
   cc: string[];
   /** Further lines of the file. */
   set: string[];
+  /** Classes of congestion controls, in JavaScript. */
+  code: string;
   /** Whose window is drawn, and whose segments cross the link: a number, or the mean of all. */
   flow: string;
   /** Where the cursor stands, in seconds; empty is the end. */
@@ -45,11 +47,30 @@ export const START: State = {
   // Reno, TCP-Peach as both papers have it, and improved.
   cc: ["sack", "peach", IMPROVED],
   set: [],
+  code: "",
   flow: "mean",
   t: "",
   speed: "8",
   step: "",
 };
+
+/** What the page offers to somebody who writes a control. */
+export const EXAMPLE = `// Additive increase, multiplicative decrease: the sender adds alpha
+// segments per round trip, and keeps the fraction beta at a loss.
+class Gentle extends Control {
+  constructor({ alpha = 1, beta = 0.875 } = {}) {
+    super();
+    this.alpha = alpha;
+    this.beta = beta;
+  }
+  increase(ack) { // segments to add, for each acknowledgement
+    return this.alpha * Math.min(ack.acked, this.cwnd) / this.cwnd;
+  }
+  reduction(loss) { // the fraction of the window that is kept
+    return this.beta;
+  }
+}
+`;
 
 /** Largest number of controls side by side. */
 export const MOST = 4;

@@ -1,24 +1,56 @@
 // The simulator, off the thread of the page. A question is answered in one go; to stop one, the worker is ended.
+import { Own, OwnError } from "./own.js";
 
 interface Exports extends WebAssembly.Exports {
   memory: WebAssembly.Memory;
   skyhaul_input(length: number): number;
   skyhaul_call(): number;
+  skyhaul_question(): number;
   skyhaul_output(): number;
 }
 
 let exports: Promise<Exports> | undefined;
+/** The same, for the functions that the simulator calls. */
+let loaded: Exports;
+const own = new Own();
+let answer = new Uint8Array();
+
+/** What the simulator calls for the controls of the page. */
+const skyhaul = {
+  ask(message: number, length: number): number {
+    const text = new TextDecoder().decode(new Uint8Array(loaded.memory.buffer, message, length));
+    answer = new TextEncoder().encode(own.handle(text));
+    return answer.length;
+  },
+  answer(to: number): void {
+    new Uint8Array(loaded.memory.buffer, to, answer.length).set(answer);
+  },
+};
 
 async function load(module: WebAssembly.Module): Promise<Exports> {
-  return (await WebAssembly.instantiate(module, {})).exports as Exports;
+  loaded = (await WebAssembly.instantiate(module, { skyhaul })).exports as Exports;
+  return loaded;
+}
+
+function put(x: Exports, text: string): void {
+  const bytes = new TextEncoder().encode(text);
+  const input = x.skyhaul_input(bytes.length); // Before `memory.buffer`: the memory may grow.
+  new Uint8Array(x.memory.buffer, input, bytes.length).set(bytes);
+}
+
+function taken<T>(x: Exports, length: number): T {
+  return JSON.parse(new TextDecoder().decode(new Uint8Array(x.memory.buffer, x.skyhaul_output(), length))) as T;
 }
 
 function ask(x: Exports, text: string): unknown {
-  const request = new TextEncoder().encode(text);
-  const input = x.skyhaul_input(request.length); // Before `memory.buffer`: the memory may grow.
-  new Uint8Array(x.memory.buffer, input, request.length).set(request);
-  const length = x.skyhaul_call();
-  return JSON.parse(new TextDecoder().decode(new Uint8Array(x.memory.buffer, x.skyhaul_output(), length)));
+  put(x, text);
+  return taken(x, x.skyhaul_call());
+}
+
+/** A question of a control while the simulator waits for it. */
+function question(of: object): Record<string, unknown> {
+  put(loaded, JSON.stringify(of));
+  return taken(loaded, loaded.skyhaul_question());
 }
 
 self.onmessage = async ({ data }: MessageEvent) => {
@@ -27,11 +59,14 @@ self.onmessage = async ({ data }: MessageEvent) => {
     return;
   }
   try {
+    const x = await exports!;
+    own.load(data.code ?? "", question);
     const from = performance.now();
-    const answer = ask(await exports!, data.request);
+    const answer = ask(x, data.request);
     self.postMessage({ answer, took: performance.now() - from });
   } catch (e) {
     // A trap leaves the memory as it was in the middle of a run: the next question needs another worker.
-    self.postMessage({ answer: { error: { message: `the simulator stopped: ${e}` } }, broken: true });
+    const error = e instanceof OwnError ? { message: e.message, key: "code" } : { message: `the simulator stopped: ${e}` };
+    self.postMessage({ answer: { error }, broken: true });
   }
 };

@@ -105,6 +105,121 @@ test("a link says all that the page shows", async () => {
   await done(page);
 });
 
+const code = (page, value) => page.locator('[name="code"]').evaluate((area, value) => (area.value = value), value);
+const run = async (page) => {
+  const before = await page.evaluate(() => document.body.dataset.ready);
+  await page.click("#run");
+  await page.waitForFunction((before) => document.body.dataset.ready !== before || document.getElementById("error").textContent !== "", before, { timeout: 60_000 });
+};
+
+test("a control that is written in the page runs beside the built-in ones", async () => {
+  const page = await open("#cc=sack&cc=cubic&cc=hybla&duration=20+s&loss=5e-3&preset=peach-geo&seed=3");
+  const controls = page.locator("#cc input");
+  await controls.nth(1).fill("user:nothing");
+  await run(page);
+  assert.match(await text(page, "#error"), /nobody provides the control "nothing"/);
+  await page.locator("#own summary").click();
+  await page.click("#own-start");
+  assert.equal(await controls.nth(3).inputValue(), "user:gentle");
+  await controls.nth(2).fill("user:events");
+  const gentle = await page.locator('[name="code"]').inputValue();
+  assert.match(gentle, /class Gentle extends Control/);
+  await code(page, `${gentle}
+class Nothing extends Control {}
+class Events extends Control {
+  on_start(start) { super.on_start(start); this.first = this.now; }
+  on_ack(ack) { if (ack.acked < 0 || !(this.smss > 500)) throw new Error("facts"); super.on_ack(ack); }
+  increase(ack) { return super.increase(ack); }
+  on_congestion(loss) { if (loss.kind !== "loss") throw new Error(loss.kind); super.on_congestion(loss); }
+  reduction() { return 0.5; }
+  on_recovered() { super.on_recovered(); }
+  on_timeout(backoff) { super.on_timeout(backoff); }
+  on_undo() { super.on_undo(); }
+}`);
+  await run(page);
+  assert.equal(await text(page, "#error"), "");
+  const [sack, nothing, events, own] = await digests(page);
+  assert.deepEqual([nothing, events], [sack, sack], "a class that does as its base class is SACK");
+  assert.notEqual(own, sack);
+  // Everything that the page does with a control works with one of these: segments, the sweep, a link.
+  await page.click("#sweep-run");
+  await page.waitForFunction(() => /28 runs in/.test(document.getElementById("sweep-status").textContent), null, { timeout: 120_000 });
+  await page.locator("#file-tabs button").nth(3).click();
+  assert.match(await text(page, "#command"), /Python/);
+  const link = page.url().slice(base.length);
+  await done(page);
+  // An address brings code, which runs when its reader says so.
+  const other = await browser.newContext({ viewport: { width: 1280, height: 800 } }).then((c) => c.newPage());
+  other.problems = [];
+  await other.goto(base + link);
+  await other.waitForFunction(() => document.getElementById("error").textContent !== "");
+  assert.match(await text(other, "#error"), /Your code: .*press Run/);
+  assert.equal(await other.evaluate(() => document.body.dataset.ready), undefined);
+  await other.fill('[name="seed"]', "3");
+  await other.locator('[name="seed"]').dispatchEvent("change");
+  await other.waitForTimeout(300);
+  assert.equal(await other.evaluate(() => document.body.dataset.ready), undefined, "another field is no consent");
+  await run(other);
+  assert.deepEqual(await digests(other), [sack, nothing, events, own]);
+  await done(other);
+});
+
+test("a control of the page follows the facts, asks for events, and paces", async () => {
+  const page = await open("#cc=sack&duration=20+s");
+  await code(page, `class Paced extends Control {
+  policy = { rate_samples: true };
+  constructor() { super(); this.woken = 0; this.best = 0; }
+  on_start(start) { super.on_start(start); this.wake_at(this.now + 1); this.dice = this.rng.uniform(0, 1) + this.rng.below(3) + this.rng.normal() + this.rng.exponential(1); }
+  on_wake() { this.woken += 1; if (this.woken < 5) this.wake_at(this.now + 1); }
+  on_ack(ack) {
+    if (this.woken < 5 || ack.rate === null || ack.rate.rate === null) return super.on_ack(ack);
+    this.best = Math.max(0.99 * this.best, ack.rate.rate);
+    this.cwnd = Math.max(4, 1.25 * this.best * this.min_rtt / (8 * this.smss));
+    this.pacing = 1.1 * this.best;
+  }
+  on_congestion() { this.ssthresh = this.cwnd; }
+}`);
+  await page.locator("#cc input").first().fill("user:paced");
+  await run(page);
+  assert.equal(await text(page, "#error"), "");
+  const first = await digests(page);
+  await run(page);
+  assert.deepEqual(await digests(page), first, "the same code gives the same run");
+  await done(page);
+});
+
+test("a mistake in a control is shown with its line", async () => {
+  const page = await open("#cc=sack&duration=20+s");
+  await page.locator("#own summary").click();
+  await page.locator("#cc input").first().fill("user:mine");
+  for (const [body, words] of [
+    ["increase(ack) {\n return this.cwnd.x.y;\n }", /flow bulk\[\d+\]: Mine\.increase: TypeError.*line 3 of your code/],
+    ["increase() { return NaN; }", /what increase returns: write a finite number of segments \(found NaN\)/],
+    ["on_ack() { this.cwnd = 0; }", /cwnd: write a finite number of segments, 1 or more \(found 0\)/],
+    ["on_start() { this.wake_at(this.now); } on_wake() { this.wake_at(this.now); }", /woken 1000 times at one instant/],
+    ["on_start() { this.probe_now(3); }", /write policy = \{ probes: true \}/],
+    ["policy = { speed: 1 };", /policy: unknown key "speed" \(known: recovery/],
+    ["constructor() { super(); this.rng.random(); }", /random numbers are for events/],
+    ["constructor() { }", /constructor of Mine: ReferenceError/],
+    ["on_ack() { this.srtt = 3; }", /srtt is read only/],
+    ["increase( { }", /Your code: SyntaxError/],
+  ]) {
+    await code(page, `class Mine extends Control {\n${body}\n}`);
+    await run(page);
+    assert.match(await text(page, "#error"), words);
+    assert.equal(await page.locator('[name="code"]').getAttribute("aria-invalid"), "true", body);
+  }
+  // A control that never returns is ended by Stop, and the page goes on.
+  await code(page, "class Mine extends Control { on_ack() { for (;;); } }");
+  await page.click("#run");
+  await page.waitForTimeout(500);
+  await page.click("#stop");
+  await page.locator("#cc input").first().fill("sack");
+  await run(page);
+  assert.equal(await text(page, "#error"), "");
+  await done(page);
+});
+
 test("it plays, pauses and scrubs in simulated time", async () => {
   const page = await open("#duration=60+s&speed=16");
   await page.click("#play");

@@ -17,6 +17,7 @@
 //! assert!(unknown.to_string().contains("known: mine"));
 //! ```
 
+pub mod inherited;
 mod options;
 
 pub use options::{NoCanonicalForm, OptionValue, Options, ReadError};

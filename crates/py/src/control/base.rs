@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 use skyhaul_cc::parts::frame::Frame;
-use skyhaul_cc::parts::growth;
+use skyhaul_cc::user::inherited::{self, Rule};
 use skyhaul_cc::{
     Actions, Cx, Path, Phase, Policy, ProbeSource, ProbeSupport, RecoveryMode, Rules, Train, Window,
 };
@@ -88,18 +88,9 @@ impl State {
         call(frame, &mut Cx { now: *now, path, rng, act })
     }
 
-    /// cwnd after Reno's growth by `acked` segments.
-    fn grown(&self, acked: f64) -> f64 {
-        growth::grown(&self.frame.rules, &self.path, self.frame.cwnd, self.frame.ssthresh, acked)
-    }
-
     /// The window given by `reduction`: a fraction, or a number of segments.
     fn reduced(&self, reduction: f64) -> f64 {
-        if reduction < 1.0 {
-            growth::kept(&self.frame.rules, &self.path, self.frame.deflated(), reduction)
-        } else {
-            reduction
-        }
+        inherited::reduced(&self.frame, &self.path, reduction)
     }
 }
 
@@ -160,34 +151,24 @@ impl Control {
     /// Default reaction to an acknowledgement.
     pub(crate) fn acked(slf: &Bound<'_, Self>, ack: &skyhaul_cc::Ack) -> PyResult<()> {
         let control = slf.get();
-        let (method, cwnd) = {
+        let (rule, cwnd) = {
             let mut state = control.lock();
-            if !state.with(|frame, cx| frame.acked(cx, ack)) {
+            let Some(rule) = state.with(|frame, cx| inherited::acked(frame, cx, ack)) else {
                 return Ok(());
-            }
-            let slow = state.frame.slow_start();
-            let hook = if slow { state.hooks.slow_start } else { state.hooks.increase };
+            };
+            let hook = if rule == Rule::SlowStart { state.hooks.slow_start } else { state.hooks.increase };
             if !hook {
                 state.with(|frame, cx| frame.grow_like_reno(cx, ack));
                 return Ok(());
             }
-            state.method = if slow { "slow_start" } else { "increase" };
-            (state.method, state.frame.cwnd)
+            state.method = rule.name();
+            (rule, state.frame.cwnd)
         };
+        let method = rule.name();
         let grown = slf.call_method1(method, (Ack(ack.clone()),))?;
         let by =
             number(&format!("what {method} returns"), &grown, "a finite number of segments", f64::is_finite)?;
-        let mut state = control.lock();
-        let to = (cwnd + by).max(1.0);
-        if by < 0.0 {
-            state.frame.reset(to);
-            // In congestion avoidance the threshold follows: below it, slow start would add back what was taken.
-            if method == "increase" {
-                state.frame.ssthresh = state.frame.ssthresh.min(to);
-            }
-        } else {
-            state.with(|frame, cx| frame.grow_to(cx, to));
-        }
+        control.lock().with(|frame, cx| inherited::grow_by(frame, cx, rule, cwnd, by));
         Ok(())
     }
 
@@ -213,8 +194,8 @@ impl Control {
     pub(crate) fn congested(slf: &Bound<'_, Self>, loss: &Loss) -> PyResult<()> {
         let to = Self::reduction_of(slf, Loss { kind: loss.kind })?;
         let mut state = slf.get().lock();
-        let cwnd = if state.policy.recovery == RecoveryMode::Tahoe { 1.0 } else { to };
-        state.frame.reduce(loss.signal(), to, cwnd);
+        let recovery = state.policy.recovery;
+        inherited::congested(&mut state.frame, recovery, loss.signal(), to);
         Ok(())
     }
 
@@ -535,12 +516,12 @@ impl Control {
     /// Called once per acknowledgement that advances, outside fast recovery, while the window is in use.
     fn increase(&self, ack: PyRef<'_, Ack>) -> f64 {
         let state = self.lock();
-        state.grown(ack.0.acked) - state.frame.cwnd
+        inherited::growth_of(&state.frame, &state.path, ack.0.acked)
     }
     /// Segments to add to cwnd below ssthresh; by default by the endpoint preset (RFC 5681, RFC 3465).
     fn slow_start(&self, ack: PyRef<'_, Ack>) -> f64 {
         let state = self.lock();
-        state.grown(ack.0.acked) - state.frame.cwnd
+        inherited::growth_of(&state.frame, &state.path, ack.0.acked)
     }
     /// The window after a loss; 0.5 is Reno.
     ///
