@@ -4,7 +4,7 @@
  * a table for the replay. The file defines NAME and `struct state`, and the functions
  *
  *   control_init, control_acked (pkts_acked), control_grow (cong_avoid) or, with WHOLE_WINDOW, control_window (cong_control),
- *   control_ssthresh, control_event (cwnd_event), control_undo, and with WHOLE_WINDOW control_state (set_state).
+ *   control_ssthresh, control_event (cwnd_event), control_undo, and with WANTS_STATE control_state (set_state).
  *
  * With LARGE_STATE the state does not fit in the 104 bytes that the kernel has in each socket for it.
  */
@@ -80,14 +80,6 @@ void window(u64 *ctx)
 	STATE(sk, 0, );
 	control_window(sk, s);
 }
-
-SEC("struct_ops/state")
-void state(u64 *ctx)
-{
-	SOCK(ctx);
-	STATE(sk, 0, );
-	control_state(sk, s, (u8)ctx[1]);
-}
 #else
 SEC("struct_ops/grow")
 void grow(u64 *ctx)
@@ -95,6 +87,16 @@ void grow(u64 *ctx)
 	SOCK(ctx);
 	STATE(sk, 0, );
 	control_grow(sk, s, (u32)ctx[2]);
+}
+#endif
+
+#ifdef WANTS_STATE
+SEC("struct_ops/state")
+void state(u64 *ctx)
+{
+	SOCK(ctx);
+	STATE(sk, 0, );
+	control_state(sk, s, (u8)ctx[1]);
 }
 #endif
 
@@ -107,9 +109,11 @@ struct tcp_congestion_ops NAME = {
 	.undo_cwnd = (void *)undo,
 #ifdef WHOLE_WINDOW
 	.cong_control = (void *)window,
-	.set_state = (void *)state,
 #else
 	.cong_avoid = (void *)grow,
+#endif
+#ifdef WANTS_STATE
+	.set_state = (void *)state,
 #endif
 	.flags = TCP_CONG_NON_RESTRICTED,
 	.name = QUOTED(NAME),

@@ -21,6 +21,8 @@ struct frame {
 	/* Fractions of snd_cwnd and snd_ssthresh. */
 	u32 cwnd_part;
 	u32 ssthresh_part;
+	/* The latter before the last reduction. */
+	u32 ssthresh_before;
 	/* A reduction waits for the end of its repair. */
 	u8 reducing;
 	/* The slow start after a timeout is in progress. */
@@ -120,6 +122,7 @@ always_inline void grow_like_reno(struct tcp_sock *tp, struct frame *f, u32 acke
 always_inline u32 reduce(struct tcp_sock *tp, struct frame *f, u64 threshold, u64 cwnd)
 {
 	f->before = cwnd_of(tp, f);
+	f->ssthresh_before = f->ssthresh_part;
 	f->threshold = threshold;
 	f->reduced = cwnd;
 	f->reducing = 1;
@@ -153,6 +156,7 @@ always_inline u32 undone(struct tcp_sock *tp, struct frame *f)
 	f->reducing = 0;
 	f->after_timeout = 0;
 	f->cwnd_part = (u32)to;
+	f->ssthresh_part = f->ssthresh_before;
 	return to >> 32;
 }
 

@@ -14,6 +14,7 @@
 #define NAME skyhaul_hark
 #define LARGE_STATE
 #define WHOLE_WINDOW
+#define WANTS_STATE
 
 /* hark.rs */
 #define PACE Q32(103, 100)
@@ -82,6 +83,8 @@ struct state {
 	/* Segments delivered and lost until the end of the last round. */
 	u32 delivered;
 	u32 lost;
+	/* Segments delivered when the round began. */
+	u32 round_start;
 	/* Rounds with more queue than our own. */
 	u32 crowded;
 	/* The RTTs of this round: minimum with upper bounds, one in `stride` taken, and those skipped. */
@@ -175,7 +178,7 @@ always_inline void control_init(struct sock *sk, struct state *s)
 	s->last_queue = s->crowded = s->count = s->skipped = 0;
 	s->base = s->lower = s->median = s->peak = s->least = NONE;
 	s->handshake = rtt ? rtt : NOMINAL_RTT;
-	s->delivered = tp->delivered;
+	s->delivered = s->round_start = tp->delivered;
 	s->lost = tp->lost;
 	s->stride = 1;
 	s->starting = 1;
@@ -412,7 +415,10 @@ always_inline void control_acked(struct sock *sk, struct state *s, const struct 
 	/* Waits for the peer's window or for room in the send buffer (TCP_CHRONO_RWND_LIMITED, TCP_CHRONO_SNDBUF_LIMITED). */
 	s->stalled |= BIT_FIELD(tp, chrono_type) >= 2;
 	s->used |= BIT_FIELD(tp, is_cwnd_limited);
-	s->round_over |= round_over(tp, a, s->delivered);
+	if (round_over(tp, a, s->round_start)) {
+		s->round_over = 1;
+		s->round_start = tp->delivered;
+	}
 }
 
 always_inline void control_window(struct sock *sk, struct state *s)

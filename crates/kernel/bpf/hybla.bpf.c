@@ -6,6 +6,7 @@
 #include "path.h"
 
 #define NAME skyhaul_hybla
+#define WANTS_STATE
 
 /* Reference RTT, and the limit, in microseconds. */
 #define RTT0 25000
@@ -21,6 +22,8 @@ struct state {
 	u32 least;
 	/* The same in multiples of the reference RTT, at least 1: Q32. */
 	u64 rho;
+	/* A timeout is being repaired. */
+	u8 loss;
 };
 
 always_inline void learn(struct state *s, u32 rtt)
@@ -65,14 +68,17 @@ always_inline void control_grow(struct sock *sk, struct state *s, u32 acked)
 	if (!may_grow(tp, f))
 		return;
 	acked = least(acked, MOST_ACKED);
-	if (f->after_timeout) {
+	/* While a timeout is repaired an acknowledgement may cover data that arrived long before. */
+	if (s->loss) {
 		grow_like_reno(tp, f, acked);
 		return;
 	}
 	u64 cwnd = cwnd_of(tp, f), ssthresh = ssthresh_of(tp, f);
 
 	if (cwnd < ssthresh) {
-		set_cwnd(tp, f, least(cwnd + acked * slow_start_step(s->rho), ssthresh));
+		u64 n = f->after_timeout ? least(acked, 1) : acked;
+
+		set_cwnd(tp, f, least(cwnd + n * slow_start_step(s->rho), ssthresh));
 	} else {
 		/* rho^2 of a window acknowledged. */
 		u64 square = (s->rho >> 16) * (s->rho >> 16);
@@ -96,6 +102,11 @@ always_inline void control_event(struct sock *sk, struct state *s, u32 event)
 		repaired(tcp_sk(sk), &s->frame);
 	else if (event == CA_EVENT_LOSS)
 		timed_out(tcp_sk(sk), &s->frame);
+}
+
+always_inline void control_state(struct sock *sk, struct state *s, u32 to)
+{
+	s->loss = to == TCP_CA_Loss;
 }
 
 always_inline u32 control_undo(struct sock *sk, struct state *s)

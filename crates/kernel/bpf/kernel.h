@@ -106,12 +106,16 @@ static void *(*const bpf_sk_storage_get)(void *map, void *sk, void *value, u64 f
 #define BPF_MAP_TYPE_SK_STORAGE 24
 #define BPF_F_NO_PREALLOC 1
 
-/* A bit field, wherever the running kernel has it: its position comes from the kernel's types (CO-RE). */
+/*
+ * A field of bits, wherever the running kernel has it: its position comes from the kernel's types (CO-RE). The compiler must not
+ * join the offset with the access, because a field of bits may be a whole byte in the running kernel.
+ */
 enum { FIELD_BYTE_OFFSET, FIELD_BYTE_SIZE, FIELD_EXISTS, FIELD_SIGNED, FIELD_LSHIFT_U64, FIELD_RSHIFT_U64 };
 #define BIT_FIELD(s, f) \
 	({ \
-		const void *at = (const void *)(s) + __builtin_preserve_field_info((s)->f, FIELD_BYTE_OFFSET); \
-		u64 value = 0; \
+		u64 offset = __builtin_preserve_field_info((s)->f, FIELD_BYTE_OFFSET), value = 0; \
+		asm volatile("" : "+r"(offset)); \
+		const void *at = (const void *)(s) + offset; \
 		switch (__builtin_preserve_field_info((s)->f, FIELD_BYTE_SIZE)) { \
 		case 1: value = *(const u8 *)at; break; \
 		case 2: value = *(const u16 *)at; break; \

@@ -8,6 +8,7 @@
 #include "path.h"
 
 #define NAME skyhaul_real
+#define WANTS_STATE
 
 struct state {
 	struct frame frame;
@@ -19,6 +20,8 @@ struct state {
 	u32 delivered;
 	/* A wave has not been evaluated. */
 	u8 pending;
+	/* A timeout is being repaired. */
+	u8 loss;
 };
 
 always_inline void control_init(struct sock *sk, struct state *s)
@@ -68,8 +71,7 @@ always_inline void control_grow(struct sock *sk, struct state *s, u32 acked)
 
 	if (!may_grow(tp, f))
 		return;
-	/* While a timeout is repaired nothing is evaluated. */
-	if (s->newest && !slow_start(tp, f)) {
+	if (s->newest && !s->loss && !slow_start(tp, f)) {
 		if (s->pending) {
 			s->pending = 0;
 			judge(tp, s);
@@ -95,6 +97,11 @@ always_inline void control_event(struct sock *sk, struct state *s, u32 event)
 		timed_out(tcp_sk(sk), &s->frame);
 		s->newest = s->judged = 0;
 	}
+}
+
+always_inline void control_state(struct sock *sk, struct state *s, u32 to)
+{
+	s->loss = to == TCP_CA_Loss;
 }
 
 always_inline u32 control_undo(struct sock *sk, struct state *s)
