@@ -6,6 +6,8 @@ mod fresh;
 #[cfg(target_os = "linux")]
 mod gateway;
 #[cfg(target_os = "linux")]
+mod kernel;
+#[cfg(target_os = "linux")]
 mod wire;
 
 pub(crate) use attack::*;
@@ -14,6 +16,8 @@ use error::ArgumentError;
 pub(crate) use fresh::*;
 #[cfg(target_os = "linux")]
 pub(crate) use gateway::*;
+#[cfg(target_os = "linux")]
+pub(crate) use kernel::*;
 #[cfg(target_os = "linux")]
 pub(crate) use wire::*;
 
@@ -109,6 +113,10 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(subcommand)]
     Gateway(GatewayCommand),
+    /// Congestion controls of this project in the running kernel, as BPF programs (Linux, as root).
+    #[cfg(target_os = "linux")]
+    #[command(subcommand)]
+    Kernel(KernelCommand),
     /// Print the JSON Schema of scenario, study or paper files.
     #[command(after_help = "Example:\n  skyhaul schema scenario > scenario.schema.json")]
     Schema(SchemaArgs),
