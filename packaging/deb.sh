@@ -64,7 +64,7 @@ Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
 Section: net
 Priority: optional
 Recommends: iproute2, nftables
-Suggests: logrotate
+Suggests: logrotate, bpftool
 Homepage: https://github.com/skyhaul/skyhaul
 Description: TCP over satellite paths, simulated and on real packets
  A deterministic simulator of transport protocols over satellite paths, an

@@ -281,7 +281,7 @@ pub(crate) struct CompareArgs {
     pub(crate) across_versions: bool,
     /// Run all flows of a scenario in several worlds: sim (the simulator), and over emulated links in real time wire (the same
     /// transport), wire-to-kernel (the same transport sends, the kernel's TCP receives), kernel:NAME (the kernel's TCP with
-    /// congestion control NAME).
+    /// congestion control NAME, which may be one of `skyhaul kernel list`).
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) worlds: Vec<String>,
     /// Number of seeds per world, starting from the scenario's.

@@ -112,9 +112,10 @@ pub(super) fn run(args: &CompareArgs) -> Result<Ran, Stop> {
     let path = args.a.to_string_lossy();
     let cases = cases::resolve(&path, &args.set, None)?;
     let mut entries = entries(&args.worlds, &cases)?;
-    let loaded = load(&mut entries)?;
     let lease = args.out.as_deref().map(Lease::take).transpose()?;
+    // From here on Ctrl-C ends the runs, and what is loaded is removed.
     interrupt::listen();
+    let loaded = load(&mut entries)?;
     let seeds: Vec<u64> = (0..u64::from(args.repeat)).map(|n| cases[0].seed + n).collect();
     let jobs: VecDeque<(usize, usize)> =
         (0..seeds.len()).flat_map(|s| (0..entries.len()).map(move |e| (e, s))).collect();
