@@ -218,15 +218,21 @@ always_inline void in_order(u32 *a, u32 *b)
 	*b = *b + difference - smaller;
 }
 
-/* Sorts the samples by a network of comparisons (Batcher 1968): what is compared does not depend on them. */
-always_inline void sort(u32 *kept)
+/*
+ * Sorts the first `count` samples, of which there is room for `n`, a power of two: by a network of comparisons (Batcher 1968), in which
+ * what is compared does not depend on the samples.
+ */
+always_inline void sort(u32 *kept, u32 count, const u32 n)
 {
-	for (u32 p = 1; p < KEPT; p *= 2)
+	for (u32 i = 0; i < n; i++)
+		if (i >= count)
+			kept[i] = NONE;
+	for (u32 p = 1; p < n; p *= 2)
 		for (u32 k = p; k >= 1; k /= 2)
-			for (u32 j = k % p; j + k < KEPT; j += 2 * k)
-				for (u32 i = 0; i < k && i + j + k < KEPT; i++)
+			for (u32 j = k % p; j + k < n; j += 2 * k)
+				for (u32 i = 0; i < k && i + j + k < n; i++)
 					if ((i + j) / (2 * p) == (i + j + k) / (2 * p))
-						in_order(&kept[(i + j) % KEPT], &kept[(i + j + k) % KEPT]);
+						in_order(&kept[(i + j) % n], &kept[(i + j + k) % n]);
 }
 
 /* The quantile of sorted samples. */
@@ -240,12 +246,11 @@ always_inline u32 take_samples(struct state *s)
 {
 	u32 found = 0;
 
-	if (s->count) {
-		for (u32 i = 0; i < KEPT; i++)
-			if (i >= s->count)
-				s->kept[i] = NONE;
-		sort(s->kept);
-	}
+	/* Rounds of a short path have few samples, and are many. */
+	if (s->count > QUARTILE)
+		sort(s->kept, s->count, KEPT);
+	else if (s->count > 1)
+		sort(s->kept, s->count, QUARTILE);
 	if (s->least != NONE) {
 		s->lower = s->count >= QUARTILE ? quantile(s, 25) : s->least;
 		s->median = quantile(s, 50);
