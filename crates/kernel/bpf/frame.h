@@ -16,13 +16,12 @@ struct frame {
 	/* Window that the last reduction leaves when its repair is over, and window before it: Q32 segments. */
 	u64 reduced;
 	u64 before;
-	/* Threshold of the last reduction, Q32 segments. */
+	/* Threshold of the last reduction, and before it: Q32 segments. */
 	u64 threshold;
+	u64 threshold_before;
 	/* Fractions of snd_cwnd and snd_ssthresh. */
 	u32 cwnd_part;
 	u32 ssthresh_part;
-	/* The latter before the last reduction. */
-	u32 ssthresh_before;
 	/* A reduction waits for the end of its repair. */
 	u8 reducing;
 	/* The slow start after a timeout is in progress. */
@@ -121,8 +120,10 @@ always_inline void grow_like_reno(struct tcp_sock *tp, struct frame *f, u32 acke
  */
 always_inline u32 reduce(struct tcp_sock *tp, struct frame *f, u64 threshold, u64 cwnd)
 {
+	if (!slow_start(tp, f))
+		f->after_timeout = 0;
 	f->before = cwnd_of(tp, f);
-	f->ssthresh_before = f->ssthresh_part;
+	f->threshold_before = ssthresh_of(tp, f);
 	f->threshold = threshold;
 	f->reduced = cwnd;
 	f->reducing = 1;
@@ -148,15 +149,15 @@ always_inline void timed_out(struct tcp_sock *tp, struct frame *f)
 	set_ssthresh(tp, f, f->threshold);
 }
 
-/* The last reduction was spurious: the window that the kernel shall set. It restores the threshold itself. */
+/* The last reduction was spurious: the window that the kernel shall set. It takes the greater threshold itself, but not its fraction. */
 always_inline u32 undone(struct tcp_sock *tp, struct frame *f)
 {
 	u64 to = most(cwnd_of(tp, f), f->before);
 
+	f->cwnd_part = (u32)to;
+	f->ssthresh_part = (u32)most(f->reducing ? f->threshold : ssthresh_of(tp, f), f->threshold_before);
 	f->reducing = 0;
 	f->after_timeout = 0;
-	f->cwnd_part = (u32)to;
-	f->ssthresh_part = f->ssthresh_before;
 	return to >> 32;
 }
 

@@ -174,7 +174,8 @@ always_inline void control_init(struct sock *sk, struct state *s)
 	s->quiet = s->last = s->firm = s->carried = s->most = FIRST;
 	s->knee = s->step = s->recent = s->innocent = s->longest = 0;
 	s->opening = ONE / 8;
-	s->last_ack = tp->tcp_mstamp;
+	/* A timeout before the first acknowledgement is silence, too. */
+	s->last_ack = 0;
 	s->last_queue = s->crowded = s->count = s->skipped = 0;
 	s->base = s->lower = s->median = s->peak = s->least = NONE;
 	s->handshake = rtt ? rtt : NOMINAL_RTT;

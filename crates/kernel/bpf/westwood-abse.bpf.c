@@ -16,8 +16,13 @@
 #define JUMPS 10
 /* RTTs that the largest jump adds to the filter's memory. */
 #define N 10
+/* Further bits behind the point of jumps, and the greatest one that they do not describe well. */
+#define JUMP_BITS 14
+#define TINY_JUMP (1 << 12)
+/* Of jumps that only decay the last is 0.6^9 of the greatest. */
+#define DECAYED Q32(10077696, 1000000000)
 /* Bits behind the point of an interval in microseconds. */
-#define TIME_BITS 8
+#define TIME_BITS 16
 
 struct arrival {
 	/* Time, microseconds. */
@@ -41,7 +46,7 @@ struct state {
 	u32 next_jump;
 	/* Time of the last arrival, microseconds; 0 before the first acknowledgement. */
 	u64 last;
-	/* Filtered throughput, last sample, jumps, estimate: rates. */
+	/* Filtered throughput, last sample, jumps with JUMP_BITS, estimate: rates. */
 	u64 throughput;
 	u64 sample;
 	u64 jump;
@@ -53,6 +58,15 @@ struct state {
 always_inline u64 mix(u64 old, u64 new)
 {
 	return (3 * old + 2 * new) / 5;
+}
+
+/* jump / greatest as a Q32. */
+always_inline u64 part_of(u64 jump, u64 greatest)
+{
+	/* 44 bits are enough of large ones. */
+	u32 shift = greatest >> 44 ? JUMP_BITS : 0;
+
+	return quotient(jump >> shift, greatest >> shift);
 }
 
 /* The first entry from `tail` on that is younger than `age`, a time like an interval. The newest entry is. */
@@ -128,7 +142,9 @@ always_inline void control_acked(struct sock *sk, struct state *s, const struct 
 	note(s, now, segments, rtt);
 
 	/* The sampling interval. */
-	u64 gap = (now - last) << TIME_BITS, cwnd = cwnd_of(tp, &s->frame), interval = gap;
+	u64 gap = (now - last) << TIME_BITS, interval = gap;
+	/* While a loss is repaired, the window that the repair leads to. */
+	u64 cwnd = s->frame.reducing ? s->frame.reduced : cwnd_of(tp, &s->frame);
 	u32 shortest = min_rtt(tp);
 
 	shortest = shortest ? shortest : rtt;
@@ -143,7 +159,7 @@ always_inline void control_acked(struct sock *sk, struct state *s, const struct 
 	u64 found = ((many / interval) << TIME_BITS) + ((many % interval) << TIME_BITS) / interval;
 
 	/* The filter. */
-	s->jump = mix(s->jump, found > s->sample ? found - s->sample : s->sample - found);
+	s->jump = mix(s->jump, (found > s->sample ? found - s->sample : s->sample - found) << JUMP_BITS);
 	s->sample = found;
 	if (s->next_jump < JUMPS)
 		s->jumps[s->next_jump] = s->jump;
@@ -155,7 +171,7 @@ always_inline void control_acked(struct sock *sk, struct state *s, const struct 
 		greatest = most(greatest, s->jumps[i]);
 	u64 span = (u64)rtt << (TIME_BITS + 1);
 
-	span += mul(N * span, greatest ? quotient(s->jump, greatest) : 0);
+	span += mul(N * span, greatest > TINY_JUMP ? part_of(s->jump, greatest) : DECAYED);
 	u64 keep = quotient(less(span, gap), span + gap);
 
 	s->estimate = mul(s->estimate, keep) + mul(found, ONE - keep);
