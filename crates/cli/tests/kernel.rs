@@ -39,7 +39,8 @@ fn listed() -> Vec<(String, String, bool)> {
     let out = skyhaul(&["kernel", "list", "--json"]);
     let all: Value = serde_json::from_slice(&out.stdout).expect("JSON");
     let word = |v: &Value| v.as_str().expect("text").to_owned();
-    let row = |v: &Value| (word(&v["name"]), word(&v["kernel"]), v["installed"].as_bool().expect("a truth value"));
+    let row =
+        |v: &Value| (word(&v["name"]), word(&v["kernel"]), v["installed"].as_bool().expect("a truth value"));
     all.as_array().expect("an array").iter().map(row).collect()
 }
 

@@ -31,7 +31,8 @@ fn the_compiled_programs_are_those_of_the_sources() {
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("objects");
     std::fs::create_dir_all(&folder).expect("a folder");
-    let done = Command::new("sh").arg(Path::new(BPF).join("build.sh")).arg(&folder).output().expect("sh runs");
+    let done =
+        Command::new("sh").arg(Path::new(BPF).join("build.sh")).arg(&folder).output().expect("sh runs");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     for c in CONTROLS {
         let built = std::fs::read(folder.join(format!("{}.bpf.o", c.name))).expect("built");

@@ -7,8 +7,8 @@ use skyhaul_base::{Duration, Instant, Rate};
 use skyhaul_cc::alg::{hark, hybla, tcp_real, tibet, westwood_abse, westwood_plus};
 use skyhaul_cc::testing::{Stage, ack};
 use skyhaul_cc::{
-    Ack, AckKind, Algorithm, Blocked, CaGrowth, Clock, Config, CongestionControl as _, HalvingBase, InitialSsthresh,
-    InitialWindow, Phase, RateSample, RecoveryMode, Rules, Signal, Transmit,
+    Ack, AckKind, Algorithm, Blocked, CaGrowth, Clock, Config, CongestionControl as _, HalvingBase,
+    InitialSsthresh, InitialWindow, Phase, RateSample, RecoveryMode, Rules, Signal, Transmit,
 };
 use skyhaul_testkit::need;
 use std::cell::RefCell;
@@ -71,9 +71,12 @@ fn steps(base_rtt: u32) -> impl Strategy<Value = Vec<Step>> {
     let rtt = || prop_oneof![base_rtt..base_rtt + base_rtt / 3, Just(base_rtt), base_rtt..base_rtt + 4000];
     let acks = (1u32..120, 1u64..9000, 1u32..3, rtt(), prop::bool::weighted(0.9))
         .prop_map(|(count, gap, acked, rtt, limited)| Step::Acks { count, gap, acked, rtt, limited });
-    let loss = (1u32..30, 0u32..4, 1u32..8, 1u64..9000, rtt())
-        .prop_map(|(duplicates, partials, hole, gap, rtt)| Step::Loss { duplicates, partials, hole, gap, rtt });
-    let timeouts = (1u32..3, 200_000u64..3_000_000).prop_map(|(count, silence)| Step::Timeouts { count, silence });
+    let loss =
+        (1u32..30, 0u32..4, 1u32..8, 1u64..9000, rtt()).prop_map(|(duplicates, partials, hole, gap, rtt)| {
+            Step::Loss { duplicates, partials, hole, gap, rtt }
+        });
+    let timeouts =
+        (1u32..3, 200_000u64..3_000_000).prop_map(|(count, silence)| Step::Timeouts { count, silence });
     let step = prop_oneof![
         24 => acks,
         5 => loss,
@@ -304,7 +307,6 @@ impl Windows for Stage<Algorithm> {
     }
 }
 
-
 /// The program, compiled for user space; `None`, after a skip, without a C compiler.
 fn compiled(name: &str) -> Option<PathBuf> {
     if !need::program("cc") {
@@ -326,7 +328,8 @@ fn compiled(name: &str) -> Option<PathBuf> {
 
 /// The windows of the program after each line.
 fn program(path: &Path, lines: &str) -> Vec<(f64, f64)> {
-    let mut child = Command::new(path).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut child =
+        Command::new(path).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
     let mut input = child.stdin.take().expect("its input");
     let text = lines.to_owned();
     let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
@@ -367,7 +370,14 @@ fn replays(name: &str, cases: u32, usual: f64, greatest: f64) {
             let mut found = found.borrow_mut();
             *found = (found.0 + 1, found.1 + usize::from(off <= usual), found.2.max(off));
             let line = replay.lines.lines().nth(n);
-            prop_assert!(off <= greatest, "line {}, {:?}: ours {:?}, the program's {:?}", n, line, ours, theirs);
+            prop_assert!(
+                off <= greatest,
+                "line {}, {:?}: ours {:?}, the program's {:?}",
+                n,
+                line,
+                ours,
+                theirs
+            );
         }
         Ok(())
     });
