@@ -54,7 +54,8 @@ pub fn remove(control: &Control) -> Result<(), KernelError> {
     }
     allowed()?;
     let done = bpftool(&["struct_ops", "unregister", "name", kernel])?;
-    if done.status.success() && !is_available(kernel) { Ok(()) } else { Err(refused(kernel, &done)) }
+    // bpftool also complains about what was removed earlier and is still in use by connections.
+    if is_available(kernel) { Err(refused(kernel, &done)) } else { Ok(()) }
 }
 
 /// A control that is removed when this is dropped, unless it had been installed before.
