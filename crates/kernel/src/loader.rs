@@ -113,7 +113,7 @@ fn refused(kernel: &'static str, done: &Output) -> KernelError {
     }
     let lines = || text.lines().map(str::trim).filter(|l| !l.is_empty());
     let telling = lines().find(|l| l.starts_with("libbpf: ") && l.contains("failed"));
-    let line = telling.or_else(|| lines().last()).unwrap_or("bpftool does not say why");
+    let line = telling.or_else(|| lines().next_back()).unwrap_or("bpftool does not say why");
     KernelError::Refused { kernel, line: line.trim_start_matches("libbpf: ").to_owned() }
 }
 

@@ -208,7 +208,7 @@ impl Replay {
         let line = format!(
             "ack {} {acked} {arrived} {lost} {} {} {} {} {} {}",
             self.now,
-            rtt.map_or(-1, |r| i64::from(r)),
+            rtt.map_or(-1, i64::from),
             self.srtt,
             self.min_rtt,
             u8::from(round),
