@@ -184,6 +184,9 @@ always_inline void control_init(struct sock *sk, struct state *s)
 	s->stride = 1;
 	s->starting = 1;
 	s->present = s->silent = s->stalled = s->used = s->round_over = s->ca_state = 0;
+	/* The kernel begins with one segment if it had to repeat the SYN; slow start follows. */
+	if (tp->snd_cwnd == 1)
+		s->quiet = LEAST;
 	s->cwnd = (u64)tp->snd_cwnd << 32;
 	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	sk->sk_pacing_status = SK_PACING_NEEDED;

@@ -50,8 +50,8 @@ always_inline void control_init(struct sock *sk, struct state *s)
 
 	*s = (struct state){ .rho = ONE };
 	learn(s, smoothed_rtt(tp));
-	/* The window starts at rho; a connection in progress keeps its own. */
-	if (s->least && tp->snd_ssthresh >= TCP_INFINITE_SSTHRESH && !tp->delivered)
+	/* The window starts at rho, or at one segment if the SYN was lost; a connection in progress keeps its own. */
+	if (s->least && tp->snd_cwnd > 1 && tp->snd_ssthresh >= TCP_INFINITE_SSTHRESH && !tp->delivered)
 		set_cwnd(tp, &s->frame, s->rho);
 }
 

@@ -4,7 +4,7 @@
  * it calls the control in the order in which the kernel does, and the answer is a line with window and threshold in segments.
  * Times are in microseconds, lengths in bytes, everything else in segments.
  *
- *   start NOW SRTT MSS RWND
+ *   start NOW SRTT MSS RWND CWND
  *   ack NOW ACKED DELIVERED LOST RTT SRTT MIN_RTT ROUND LIMITED STALLED
  *                             RTT is -1 without a sample, 0 or 1: ROUND ends a round, the window was LIMITED, the peer STALLED
  *   loss | mark               a loss is found and repaired from now on; an ECN echo
@@ -70,10 +70,10 @@ int main(void)
 		unsigned a, d, lost, srtt, min, round, limited, stalled;
 		int rtt;
 
-		if (sscanf(line, "start %llu %u %u %u", &now, &srtt, &a, &d) == 4) {
+		if (sscanf(line, "start %llu %u %u %u %u", &now, &srtt, &a, &d, &round) == 5) {
 			memset(&tp, 0, sizeof(tp));
 			memset(&state, 0xa5, sizeof(state));
-			tp.snd_cwnd = 10;
+			tp.snd_cwnd = round;
 			tp.snd_cwnd_clamp = ~0U;
 			tp.snd_ssthresh = TCP_INFINITE_SSTHRESH;
 			tp.tcp_mstamp = now;

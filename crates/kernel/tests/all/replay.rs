@@ -8,7 +8,7 @@ use skyhaul_cc::alg::{hark, hybla, tcp_real, tibet, westwood_abse, westwood_plus
 use skyhaul_cc::testing::{Stage, ack};
 use skyhaul_cc::{
     Ack, AckKind, Algorithm, Blocked, CaGrowth, Clock, Config, CongestionControl as _, HalvingBase,
-    InitialSsthresh, InitialWindow, Phase, RateSample, RecoveryMode, Rules, Signal, Transmit,
+    InitialSsthresh, InitialWindow, Phase, RateSample, RecoveryMode, Rules, Signal, Start, Transmit,
 };
 use skyhaul_testkit::need;
 use std::cell::RefCell;
@@ -111,7 +111,7 @@ struct Replay {
 }
 
 impl Replay {
-    fn new(name: &str, srtt: u32) -> Self {
+    fn new(name: &str, srtt: u32, syn_lost: bool) -> Self {
         let rwnd = if name == "hark" { 900.0 } else { 1e6 };
         let mut ours = Stage::new(ours(name).build(&KERNEL), rwnd);
         ours.path.smss = MSS;
@@ -135,9 +135,10 @@ impl Replay {
             expected: Vec::new(),
         };
         r.clock();
-        r.ours.start(Some(Duration::from_micros(srtt.into())));
+        let start = Start::Established { rtt: r.ours.path.srtt, syn_lost, cached: None };
+        r.ours.call(|cc, cx| cc.on_start(cx, &start));
         let window = rwnd as u64 * u64::from(MSS);
-        r.line(&format!("start {} {srtt} {MSS} {window}", r.now));
+        r.line(&format!("start {} {srtt} {MSS} {window} {}", r.now, if syn_lost { 1 } else { 10 }));
         r
     }
 
@@ -352,35 +353,38 @@ fn replays(name: &str, cases: u32, usual: f64, greatest: f64) {
     );
     let rtts = prop_oneof![5_000u32..50_000, 500_000u32..650_000];
     let found = RefCell::new((0_usize, 0_usize, 0.0_f64));
-    let result = runner.run(&rtts.prop_flat_map(|rtt| (Just(rtt), steps(rtt))), |(rtt, steps)| {
-        let mut replay = Replay::new(name, rtt);
-        for step in steps {
-            replay.step(step);
-            // No path holds more, nor do the numbers of the kernel.
-            if replay.ours.cwnd() > 1e5 {
-                break;
+    let result = runner.run(
+        &rtts.prop_flat_map(|rtt| (Just(rtt), steps(rtt), prop::bool::weighted(0.1))),
+        |(rtt, steps, syn_lost)| {
+            let mut replay = Replay::new(name, rtt, syn_lost);
+            for step in steps {
+                replay.step(step);
+                // No path holds more, nor do the numbers of the kernel.
+                if replay.ours.cwnd() > 1e5 {
+                    break;
+                }
             }
-        }
-        let theirs = program(&path, &replay.lines);
-        prop_assert_eq!(theirs.len(), replay.expected.len());
-        for (n, (ours, theirs)) in replay.expected.iter().zip(&theirs).enumerate() {
-            let Some(ours) = ours else { continue };
-            let off = |a: f64, b: f64| if a == b { 0.0 } else { (a - b).abs() / a.max(1.0) };
-            let off = off(ours.0, theirs.0).max(off(ours.1, theirs.1));
-            let mut found = found.borrow_mut();
-            *found = (found.0 + 1, found.1 + usize::from(off <= usual), found.2.max(off));
-            let line = replay.lines.lines().nth(n);
-            prop_assert!(
-                off <= greatest,
-                "line {}, {:?}: ours {:?}, the program's {:?}",
-                n,
-                line,
-                ours,
-                theirs
-            );
-        }
-        Ok(())
-    });
+            let theirs = program(&path, &replay.lines);
+            prop_assert_eq!(theirs.len(), replay.expected.len());
+            for (n, (ours, theirs)) in replay.expected.iter().zip(&theirs).enumerate() {
+                let Some(ours) = ours else { continue };
+                let off = |a: f64, b: f64| if a == b { 0.0 } else { (a - b).abs() / a.max(1.0) };
+                let off = off(ours.0, theirs.0).max(off(ours.1, theirs.1));
+                let mut found = found.borrow_mut();
+                *found = (found.0 + 1, found.1 + usize::from(off <= usual), found.2.max(off));
+                let line = replay.lines.lines().nth(n);
+                prop_assert!(
+                    off <= greatest,
+                    "line {}, {:?}: ours {:?}, the program's {:?}",
+                    n,
+                    line,
+                    ours,
+                    theirs
+                );
+            }
+            Ok(())
+        },
+    );
     let (all, close, most) = *found.borrow();
     println!("{name}: {all} windows, {close} within {usual:.0e}, greatest difference {most:.1e}");
     if let Err(e) = result {
@@ -414,7 +418,7 @@ fn tibet_has_the_same_windows() {
 fn westwood_abse_has_the_same_windows() {
     // Whether the path delivers the whole window, and which arrivals are within an interval, are yes or no: where that is close, a
     // rounding changes a sample by an arrival.
-    replays("westwood-abse", 100, 1e-4, 2e-2);
+    replays("westwood-abse", 100, 1e-3, 2e-2);
 }
 
 #[test]
