@@ -19,7 +19,7 @@ pub enum KernelError {
     )]
     Default { kernel: &'static str, other: String },
     #[error(
-        "the kernel has no types for BPF (/sys/kernel/btf/vmlinux): use one built with CONFIG_DEBUG_INFO_BTF, as those of Debian 12 and Ubuntu 22.04"
+        "the kernel has no types for BPF (/sys/kernel/btf/vmlinux): use one built with CONFIG_DEBUG_INFO_BTF, as those of Debian 12 and Ubuntu 24.04"
     )]
     NoBtf,
     #[error(
