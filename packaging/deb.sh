@@ -19,6 +19,8 @@ install -Dm 644 "$tree/completions/skyhaul.bash" "$root/usr/share/bash-completio
 install -Dm 644 "$tree/completions/skyhaul.zsh" "$root/usr/share/zsh/vendor-completions/_skyhaul"
 install -Dm 644 "$tree/completions/skyhaul.fish" "$root/usr/share/fish/vendor_completions.d/skyhaul.fish"
 install -Dm 644 LICENSE "$root/usr/share/doc/skyhaul/copyright"
+# Of the programs for the kernel that the command contains.
+install -Dm 644 crates/kernel/bpf/LICENSE "$root/usr/share/doc/skyhaul/LICENSE.bpf"
 gzip -n9c CHANGELOG.md | install -Dm 644 /dev/stdin "$root/usr/share/doc/skyhaul/changelog.gz"
 if [ -d site/lab/dist ]; then
   mkdir -p "$root/usr/share/skyhaul/lab"
@@ -64,7 +66,7 @@ Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
 Section: net
 Priority: optional
 Recommends: iproute2, nftables
-Suggests: logrotate
+Suggests: logrotate, bpftool
 Homepage: https://github.com/skyhaul/skyhaul
 Description: TCP over satellite paths, simulated and on real packets
  A deterministic simulator of transport protocols over satellite paths, an

@@ -6,6 +6,8 @@ mod fresh;
 #[cfg(target_os = "linux")]
 mod gateway;
 #[cfg(target_os = "linux")]
+mod kernel;
+#[cfg(target_os = "linux")]
 mod wire;
 
 pub(crate) use attack::*;
@@ -14,6 +16,8 @@ use error::ArgumentError;
 pub(crate) use fresh::*;
 #[cfg(target_os = "linux")]
 pub(crate) use gateway::*;
+#[cfg(target_os = "linux")]
+pub(crate) use kernel::*;
 #[cfg(target_os = "linux")]
 pub(crate) use wire::*;
 
@@ -109,6 +113,10 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(subcommand)]
     Gateway(GatewayCommand),
+    /// Congestion controls of this project in the running kernel, as BPF programs (Linux, as root).
+    #[cfg(target_os = "linux")]
+    #[command(subcommand)]
+    Kernel(KernelCommand),
     /// Print the JSON Schema of scenario, study or paper files.
     #[command(after_help = "Example:\n  skyhaul schema scenario > scenario.schema.json")]
     Schema(SchemaArgs),
@@ -273,7 +281,7 @@ pub(crate) struct CompareArgs {
     pub(crate) across_versions: bool,
     /// Run all flows of a scenario in several worlds: sim (the simulator), and over emulated links in real time wire (the same
     /// transport), wire-to-kernel (the same transport sends, the kernel's TCP receives), kernel:NAME (the kernel's TCP with
-    /// congestion control NAME).
+    /// congestion control NAME, which may be one of `skyhaul kernel list`).
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) worlds: Vec<String>,
     /// Number of seeds per world, starting from the scenario's.

@@ -47,6 +47,7 @@ fn needs_linux(command: &str) -> Option<String> {
     let why = match command {
         "doctor" | "emulate" => "links in real time are TUN interfaces and network namespaces",
         "gateway" => "connections are split by rules of nftables",
+        "kernel" => "controls are BPF programs of its kernel",
         "wire" => "packets go through a TUN interface",
         _ => return None,
     };
@@ -106,7 +107,7 @@ mod tests {
             })
             .map(|c| c.get_name().to_owned())
             .collect();
-        assert_eq!(of_linux, ["doctor", "emulate", "wire", "gateway"]);
+        assert_eq!(of_linux, ["doctor", "emulate", "wire", "gateway", "kernel"]);
         for command in of_linux {
             let line = needs_linux(&command).expect("a line");
             assert!(line.starts_with(&format!("skyhaul {command} needs Linux: ")), "{line}");

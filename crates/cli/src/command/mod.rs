@@ -16,6 +16,8 @@ mod export;
 #[cfg(target_os = "linux")]
 mod gateway;
 mod import;
+#[cfg(target_os = "linux")]
+mod kernel;
 mod lab;
 mod list;
 mod man;
@@ -59,6 +61,8 @@ pub(crate) fn run(
         Command::EnclosureInit(args) => emulate::init(&args.arguments),
         #[cfg(target_os = "linux")]
         Command::Gateway(command) => gateway::run(command, own_command),
+        #[cfg(target_os = "linux")]
+        Command::Kernel(command) => kernel::run(command),
         Command::Orbit(args) => orbit::run(args),
         Command::Reproduce(args) => reproduce::run(args, renderer),
         Command::Evaluate(args) => evaluate::run(args, renderer),

@@ -5,6 +5,7 @@ use crate::args::CompareArgs;
 use crate::interrupt;
 use crate::progress::progress;
 use crate::stop::Stop;
+use skyhaul_kernel::Loaded;
 use skyhaul_lab::cases::{self, Case};
 use skyhaul_lab::lease::Lease;
 use skyhaul_net::world::{self, World};
@@ -34,6 +35,21 @@ fn default_jobs() -> u16 {
 /// Whether a key of `--set` names a congestion control.
 fn is_control(key: &str) -> bool {
     key.ends_with(".cc")
+}
+
+/// Controls of this project that the worlds name and the kernel does not have by that name: each world then uses the BPF program,
+/// which is loaded until the result is dropped if it was not installed.
+fn load(entries: &mut [Entry]) -> Result<Vec<Loaded>, Stop> {
+    let mut loaded = Vec::new();
+    for entry in entries {
+        let Some(World::Kernel(name)) = &mut entry.world else { continue };
+        let ours = if skyhaul_kernel::is_available(name) { None } else { skyhaul_kernel::find(name).ok() };
+        if let Some(control) = ours {
+            loaded.push(Loaded::new(control).map_err(|e| Stop::bad(format!("{}: {e}", entry.label)))?);
+            control.kernel.clone_into(name);
+        }
+    }
+    Ok(loaded)
 }
 
 /// Every world with every case that is another run in it.
@@ -95,9 +111,11 @@ impl Ran {
 pub(super) fn run(args: &CompareArgs) -> Result<Ran, Stop> {
     let path = args.a.to_string_lossy();
     let cases = cases::resolve(&path, &args.set, None)?;
-    let entries = entries(&args.worlds, &cases)?;
+    let mut entries = entries(&args.worlds, &cases)?;
     let lease = args.out.as_deref().map(Lease::take).transpose()?;
+    // From here on Ctrl-C ends the runs, and what is loaded is removed.
     interrupt::listen();
+    let loaded = load(&mut entries)?;
     let seeds: Vec<u64> = (0..u64::from(args.repeat)).map(|n| cases[0].seed + n).collect();
     let jobs: VecDeque<(usize, usize)> =
         (0..seeds.len()).flat_map(|s| (0..entries.len()).map(move |e| (e, s))).collect();
@@ -134,6 +152,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<Ran, Stop> {
         }
     });
     bar.finish_and_clear();
+    drop(loaded);
     if let Ok(Some(e)) = failure.into_inner() {
         return Err(e);
     }

@@ -1,0 +1,69 @@
+//! `skyhaul kernel`.
+
+use crate::args::{KernelCommand, KernelControls, KernelListArgs, KernelRemoveArgs};
+use crate::output::print;
+use crate::stop::Stop;
+use serde_json::json;
+use skyhaul_kernel::{CONTROLS, Control, default_control, find, install, is_available, remove};
+use std::fmt::Write as _;
+
+pub(crate) fn run(command: &KernelCommand) -> Result<(), Stop> {
+    match command {
+        KernelCommand::Install(args) => install_all(args),
+        KernelCommand::List(args) => list(args),
+        KernelCommand::Remove(args) => remove_all(args),
+    }
+}
+
+/// Every name is checked before anything is changed.
+fn named(names: &[String]) -> Result<Vec<&'static Control>, Stop> {
+    names.iter().map(|n| find(n).map_err(Stop::bad)).collect()
+}
+
+fn install_all(args: &KernelControls) -> Result<(), Stop> {
+    for control in named(&args.controls)? {
+        install(control).map_err(Stop::bad)?;
+        print(&format!("{}: installed as {}\n", control.name, control.kernel))?;
+    }
+    Ok(())
+}
+
+fn remove_all(args: &KernelRemoveArgs) -> Result<(), Stop> {
+    let controls = if args.all {
+        CONTROLS.iter().filter(|c| is_available(c.kernel)).collect()
+    } else {
+        named(&args.controls)?
+    };
+    for control in controls {
+        remove(control).map_err(Stop::bad)?;
+        print(&format!("{}: removed\n", control.name))?;
+    }
+    Ok(())
+}
+
+fn list(args: &KernelListArgs) -> Result<(), Stop> {
+    let default = default_control();
+    let state = |c: &Control| match (is_available(c.kernel), default == c.kernel) {
+        (false, _) => "not installed",
+        (true, false) => "installed",
+        (true, true) => "installed, the default",
+    };
+    if args.json {
+        let all: Vec<_> = CONTROLS
+            .iter()
+            .map(|c| {
+                json!({
+                    "name": c.name, "kernel": c.kernel, "installed": is_available(c.kernel), "default": default == c.kernel,
+                    "differs": c.differs,
+                })
+            })
+            .collect();
+        return print(&format!("{:#}\n", json!(all)));
+    }
+    let mut out = String::new();
+    for c in CONTROLS {
+        let line = format!("{:<14} {:<14} {:<13}  {}", c.name, c.kernel, state(c), c.differs);
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    print(&out)
+}

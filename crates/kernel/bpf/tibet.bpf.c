@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * TCP TIBET: crates/cc/src/alg/tibet.rs with its default options (acknowledgements are measured), in fixed point.
+ */
+#include "frame.h"
+#include "path.h"
+
+#define NAME skyhaul_tibet
+
+/* Segments that one acknowledgement counts for at most: more would not fit in the arithmetic. */
+#define MOST_LENGTH 4000
+/* Longest interval that the filter follows, microseconds. */
+#define MOST_INTERVAL 100000000ULL
+
+struct state {
+	struct frame frame;
+	struct credit credit;
+	/* Mean length, Q32 segments; 0 before the first one. */
+	u64 length;
+	/* Mean interval, microseconds with 24 bits behind the point; 0 before the first one above zero. */
+	u64 interval;
+	/* Time of the last acknowledgement, microseconds; 0 before the first one. */
+	u64 last;
+	/* The estimate, a rate. */
+	u64 bwe;
+};
+
+/* The filter of lengths and intervals has a pole of 0.99. */
+always_inline u64 mix(u64 old, u64 new)
+{
+	return (99 * old + new) / 100;
+}
+
+always_inline void control_init(struct sock *sk, struct state *s)
+{
+	*s = (struct state){};
+	s->credit.delivered = tcp_sk(sk)->delivered;
+}
+
+always_inline void control_acked(struct sock *sk, struct state *s, const struct ack_sample *sample)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 now = tp->tcp_mstamp, last = s->last;
+	u32 segments = least(credited(&s->credit, tp, sample->pkts_acked, 0), MOST_LENGTH);
+
+	if (!segments)
+		return;
+	s->last = now;
+	if (!last)
+		return;
+	u64 elapsed = least(now - last, MOST_INTERVAL), length = (u64)segments << 32;
+
+	s->length = s->length ? mix(s->length, length) : length;
+	s->interval = s->interval ? mix(s->interval, elapsed << 24) : elapsed << 24;
+	if (s->interval) {
+		u64 keep = decay_over(elapsed);
+		/* Q32 segments per microsecond with RATE_BITS fewer: a rate. */
+		u64 quotient = s->length * 1000000 / most(s->interval >> (24 - 32 + RATE_BITS), 1);
+
+		s->bwe = mul(s->bwe, keep) + mul(quotient, ONE - keep);
+	}
+}
+
+always_inline void control_grow(struct sock *sk, struct state *s, u32 acked)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (may_grow(tp, &s->frame))
+		grow_like_reno(tp, &s->frame, acked);
+}
+
+always_inline u32 control_ssthresh(struct sock *sk, struct state *s)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 fits = most(carried_in(s->bwe, min_rtt(tp)), 2 * ONE);
+
+	/* Never raised. */
+	return reduce(tp, &s->frame, fits, least(cwnd_of(tp, &s->frame), fits));
+}
+
+always_inline void control_event(struct sock *sk, struct state *s, u32 event)
+{
+	if (event == CA_EVENT_COMPLETE_CWR) {
+		repaired(tcp_sk(sk), &s->frame);
+	} else if (event == CA_EVENT_LOSS) {
+		timed_out(tcp_sk(sk), &s->frame);
+		s->credit.open = 0;
+	}
+}
+
+always_inline u32 control_undo(struct sock *sk, struct state *s)
+{
+	return undone(tcp_sk(sk), &s->frame);
+}
+
+#include "control.h"
