@@ -1,16 +1,17 @@
 //! The erasure code of blocks: maximum distance separable, any k symbols of a block suffice.
 
+use core::fmt::Debug;
 use core::marker::PhantomData;
 use skyhaul_path::PacketView;
 
 /// A code, and the forms that datagrams have at both ends.
 pub trait Code {
     /// A datagram at the sender.
-    type Sent: PacketView + Clone;
+    type Sent: PacketView + Clone + Debug;
     /// A datagram at the receiver.
-    type Received: Clone;
+    type Received: Clone + Debug;
     /// A repair symbol.
-    type Symbol;
+    type Symbol: Debug;
 
     /// Appends `parity` repair symbols of a block.
     fn encode<'a>(
@@ -47,7 +48,7 @@ impl<P> Default for Counted<P> {
     }
 }
 
-impl<P: PacketView + Clone> Code for Counted<P> {
+impl<P: PacketView + Clone + Debug> Code for Counted<P> {
     type Sent = P;
     type Received = ();
     /// Its size.

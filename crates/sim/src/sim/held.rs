@@ -36,7 +36,11 @@ impl<R: Tap> Sim<R> {
             Agent::Leg(leg) => {
                 leg.tcp().map_or(0, |ends| ends.sender.held().records + ends.receiver.held().records)
             }
-            Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => 0,
+            Agent::Silent
+            | Agent::FixedWindow(_)
+            | Agent::Datagrams(_)
+            | Agent::Rated(_)
+            | Agent::Segment(_) => 0,
         };
         let flows = FLOW * self.flows.len() as u64;
         let records: usize = self.flows.iter().map(|f| records(&f.agent)).sum();
