@@ -2,6 +2,7 @@
 
 use crate::flow::agent::Agent;
 use crate::observe::tap::Tap;
+use crate::repaired::Segment;
 use crate::result::Ended;
 use crate::sim::Sim;
 use crate::sim::budget::EVENTS_BETWEEN_COUNTS;
@@ -54,6 +55,7 @@ impl<R: Tap> Sim<R> {
         let films: u64 = films.map(Watch::held).sum();
         let delays = self.net.witness.delays.as_ref().map_or(0, |d| d.held()) as u64;
         let recorded = self.recorder().held() as u64 + delays;
-        flows + records as u64 + PAGE * pages as u64 + sampled + packets + films + recorded
+        let segments: usize = self.segments.iter().map(Segment::held).sum();
+        flows + (records + segments) as u64 + PAGE * pages as u64 + sampled + packets + films + recorded
     }
 }
