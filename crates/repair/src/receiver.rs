@@ -192,7 +192,6 @@ impl<C: Code> Receiver<C> {
     }
 
     /// A repair symbol has arrived.
-    #[expect(clippy::too_many_arguments, reason = "the fields of a frame")]
     pub(crate) fn symbol(
         &mut self,
         now: Instant,
@@ -385,18 +384,13 @@ impl<C: Code> Receiver<C> {
         let mut run: Option<(u64, u32)> = None;
         let from = (self.settled - self.start) as usize;
         for (seq, slot) in (self.settled..).zip(self.slots.range(from..)) {
-            match (&mut run, slot.state) {
-                (Some((_, len)), State::Missing) => *len += 1,
-                (none @ None, State::Missing) => *none = Some((seq, 1)),
-                (Some((first, len)), _) => {
-                    if !missing.push(*first, *len) {
-                        next = *first;
-                        run = None;
-                        break;
-                    }
-                    run = None;
+            if slot.state == State::Missing {
+                run = Some(run.map_or((seq, 1), |(first, len)| (first, len + 1)));
+            } else if let Some((first, len)) = run.take() {
+                if !missing.push(first, len) {
+                    next = first;
+                    break;
                 }
-                (None, _) => {}
             }
         }
         if let Some((first, len)) = run {

@@ -16,8 +16,10 @@ use std::collections::VecDeque;
 const OVERTAKEN: u64 = 3;
 /// The longest time for which a datagram is kept.
 const KEPT: Duration = Duration::from_secs(10);
-/// Time for which unused shares of the rate for repair add up.
+/// Time in seconds for which unused shares of the rate for repair add up, and the bytes that may always add up: two large
+/// packets.
 const SAVED: f64 = 0.5;
+const LEAST_SAVED: f64 = 4000.0;
 
 /// A datagram in the gateway's queue.
 #[derive(Clone, Debug, Default)]
@@ -119,7 +121,7 @@ impl<C: Code> Sender<C> {
     pub(crate) fn new(config: &Config, code: C, rng: Rng) -> Self {
         let mut queue = Queue::new(&config.queue);
         queue.set_rate(Some(config.rate));
-        let saved = config.share * config.rate.bytes_per_sec() * SAVED;
+        let saved = (config.share * config.rate.bytes_per_sec() * SAVED).max(LEAST_SAVED);
         Self {
             config: *config,
             code,
@@ -197,7 +199,7 @@ impl<C: Code> Sender<C> {
     /// Earns the share of the rate since the last call.
     fn earn(&mut self, now: Instant) {
         let rate = self.config.share * self.config.rate.bytes_per_sec();
-        self.saved = (self.saved + rate * (now - self.counted_at).as_secs_f64()).min(rate * SAVED);
+        self.saved = (self.saved + rate * (now - self.counted_at).as_secs_f64()).min((rate * SAVED).max(LEAST_SAVED));
         self.counted_at = now;
     }
 
@@ -508,7 +510,7 @@ impl<C: Code> Sender<C> {
         let may = |e: &Entry<C::Sent>| {
             !e.settled && !e.again && e.repeats < retries && !Self::hopeless(&config, now, e)
         };
-        let Some(back) = self.entries.iter_mut().rev().position(|e| may(e)) else {
+        let Some(back) = self.entries.iter().rev().position(may) else {
             self.probe_at = Instant::MAX;
             return;
         };

@@ -17,7 +17,7 @@ fn residual(config: &Config, p: f64, seed: u64) -> (f64, f64) {
         let gone = side == 0 && (rng.below(1 << 30) as f64) < p * f64::from(1 << 30);
         if gone { vec![] } else { vec![Duration::ZERO] }
     };
-    world.stream(SENT, Duration::from_micros(1400), make, &|_| (), &mut fate);
+    world.stream(SENT, Duration::from_micros(1800), make, &|_| (), &mut fate);
     let (near, far) = (world.ends[0].counters(), world.ends[1].counters());
     (1.0 - far.delivered as f64 / f64::from(SENT), near.symbols as f64 / f64::from(SENT))
 }
