@@ -54,12 +54,8 @@ impl<P: PacketView + Clone + Debug> Code for Counted<P> {
     /// Its size.
     type Symbol = u32;
 
-    fn encode<'a>(
-        &mut self,
-        block: impl ExactSizeIterator<Item = &'a P>,
-        parity: u8,
-        symbols: &mut Vec<u32>,
-    ) where
+    fn encode<'a>(&mut self, block: impl ExactSizeIterator<Item = &'a P>, parity: u8, symbols: &mut Vec<u32>)
+    where
         P: 'a,
     {
         let size = symbol_size(block.map(PacketView::size).max().unwrap_or(0));
@@ -68,12 +64,7 @@ impl<P: PacketView + Clone + Debug> Code for Counted<P> {
     fn size(symbol: &u32) -> u32 {
         *symbol
     }
-    fn decode(
-        &mut self,
-        source: &[Option<()>],
-        _: u8,
-        symbols: &[(u8, u32)],
-    ) -> Option<Vec<(u16, ())>> {
+    fn decode(&mut self, source: &[Option<()>], _: u8, symbols: &[(u8, u32)]) -> Option<Vec<(u16, ())>> {
         let missing = (0..).zip(source).filter(|(_, s)| s.is_none()).map(|(i, _)| (i, ()));
         let missing: Vec<_> = missing.collect();
         (missing.len() <= symbols.len()).then_some(missing)

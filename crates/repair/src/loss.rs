@@ -249,10 +249,7 @@ mod tests {
                     if m > 1 {
                         choose *= f64::from(j - m + 1) / f64::from(m - 1);
                     }
-                    sum += poisson
-                        * choose
-                        * math::pow(1.0 - on, m.into())
-                        * math::pow(on, f64::from(j - m));
+                    sum += poisson * choose * math::pow(1.0 - on, m.into()) * math::pow(on, f64::from(j - m));
                 }
                 sum
             };

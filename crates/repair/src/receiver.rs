@@ -271,14 +271,7 @@ impl<C: Code> Receiver<C> {
     }
 
     /// A missing datagram is there.
-    fn fill(
-        &mut self,
-        now: Instant,
-        seq: u64,
-        datagram: C::Received,
-        marked: bool,
-        counters: &mut Counters,
-    ) {
+    fn fill(&mut self, now: Instant, seq: u64, datagram: C::Received, marked: bool, counters: &mut Counters) {
         let base = self.base;
         let at_once = self.config.resequence.is_zero();
         let Some(slot) = self.slot(seq) else { return };

@@ -199,7 +199,8 @@ impl<C: Code> Sender<C> {
     /// Earns the share of the rate since the last call.
     fn earn(&mut self, now: Instant) {
         let rate = self.config.share * self.config.rate.bytes_per_sec();
-        self.saved = (self.saved + rate * (now - self.counted_at).as_secs_f64()).min((rate * SAVED).max(LEAST_SAVED));
+        self.saved =
+            (self.saved + rate * (now - self.counted_at).as_secs_f64()).min((rate * SAVED).max(LEAST_SAVED));
         self.counted_at = now;
     }
 

@@ -223,8 +223,7 @@ mod tests {
     fn what_is_written_is_read() {
         for at in [0_u64, 5, (1 << 24) - 1, 1 << 24, (1 << 40) + 77] {
             let expected = Expected { number: at, seq: at, own_number: at + 90, own_seq: at + 90 };
-            let source =
-                |floor| Kind::Source { seq: at + 3, floor, datagram: b"datagram".as_slice() };
+            let source = |floor| Kind::Source { seq: at + 3, floor, datagram: b"datagram".as_slice() };
             let mut missing = Ranges::default();
             assert!(missing.push(at, 2) && missing.push(at + 4, 1));
             let report = Report {

@@ -28,8 +28,7 @@ fn of_a_block_code_remains_the_tail_of_the_binomial() {
     for (p, block, share) in [(0.05, 20, 0.05), (0.03, 50, 0.04), (0.1, 10, 0.1)] {
         let base = config();
         // The share of the rate limits the code, so that something remains to be measured.
-        let config =
-            Config { retries: 0, block, share, fill_time: Duration::from_secs(1), ..base };
+        let config = Config { retries: 0, block, share, fill_time: Duration::from_secs(1), ..base };
         let (left, overhead) = residual(&config, p, 7);
         // Blocks have the number of symbols below or above the mean: residual loss is convex between the two.
         let mean = overhead * f64::from(block);
@@ -39,11 +38,7 @@ fn of_a_block_code_remains_the_tail_of_the_binomial() {
             let code = fec::block::Config { n, k: block.into(), ..Default::default() };
             fec::Config::from(code).code().residual_loss(p)
         };
-        let expected = if high > low {
-            of(low) * (high - mean) + of(high) * (mean - low)
-        } else {
-            of(low)
-        };
+        let expected = if high > low { of(low) * (high - mean) + of(high) * (mean - low) } else { of(low) };
         // Five standard deviations: losses of a block come together.
         let sigma = (expected * f64::from(block) / f64::from(SENT)).sqrt();
         assert!((left - expected).abs() < 5.0 * sigma + 0.02 * expected, "{p} {block}: {left} {expected}");

@@ -19,7 +19,8 @@ pub(super) fn repair(model: &Scenario, links: &[Link], flows: &[FlowGroup]) -> R
         let at = |k: &str| format!("repair.{name}.{k}");
         let between = between(&at("links"), spec, links)?;
         if let Some(other) = found.iter().find(|r| r.links.iter().any(|l| between.contains(l))) {
-            let why = format!("repair.{} has one of these links, too: a link has one pair of gateways", other.name);
+            let why =
+                format!("repair.{} has one of these links, too: a link has one pair of gateways", other.name);
             return refuse(at("links"), why);
         }
         check_paths(&at("links"), &between, links, flows)?;
@@ -76,7 +77,10 @@ fn between(key: &str, spec: &RepairSpec, links: &[Link]) -> Result<Vec<usize>> {
     let known = || links.iter().map(|l| l.name.as_str());
     if spec.links.is_empty() {
         let known: Vec<&str> = known().collect();
-        let why = format!("missing: name the links between the two gateways, in order (known: {})", known.join(", "));
+        let why = format!(
+            "missing: name the links between the two gateways, in order (known: {})",
+            known.join(", ")
+        );
         return refuse(key, why);
     }
     let mut between = Vec::with_capacity(spec.links.len());
@@ -124,9 +128,7 @@ fn config(at: &dyn Fn(&str) -> String, spec: &RepairSpec, ways: &[&Direction]) -
     }
     let usual = Config::new(rate, queue);
     let time = |k: &str, given: Option<Time>, usual: Duration| match given {
-        Some(Time(time)) if time > LONGEST => {
-            refuse(at(k), "longer than a minute: write a shorter time")
-        }
+        Some(Time(time)) if time > LONGEST => refuse(at(k), "longer than a minute: write a shorter time"),
         Some(Time(time)) => Ok(time),
         None => Ok(usual),
     };
@@ -137,7 +139,9 @@ fn config(at: &dyn Fn(&str) -> String, spec: &RepairSpec, ways: &[&Direction]) -
     let bytes = |k: &str, given: Option<Size>| match given.map(|Size(n)| u32::try_from(n)) {
         None => Ok(None),
         Some(Ok(n)) if n <= 65_535 => Ok(Some(n)),
-        Some(_) => refuse(at(k), "more than 65535 bytes: write a size that a packet can have, such as \"1500 B\""),
+        Some(_) => {
+            refuse(at(k), "more than 65535 bytes: write a size that a packet can have, such as \"1500 B\"")
+        }
     };
     let config = Config {
         fec: spec.fec.unwrap_or(usual.fec),

@@ -72,11 +72,7 @@ impl Agent {
                     ends.sender.tell_loss(Seq(seq), len, error);
                 }
             }
-            Self::Silent
-            | Self::FixedWindow(_)
-            | Self::Datagrams(_)
-            | Self::Rated(_)
-            | Self::Segment(_) => {}
+            Self::Silent | Self::FixedWindow(_) | Self::Datagrams(_) | Self::Rated(_) | Self::Segment(_) => {}
         }
     }
 
@@ -86,11 +82,9 @@ impl Agent {
             Self::OneWay(ends) => ends.source.sender_mut().take_verdicts(),
             Self::Connections(ends) => ends.sender.take_verdicts(),
             Self::Leg(leg) => leg.tcp_mut().map_or_else(Vec::new, |ends| ends.sender.take_verdicts()),
-            Self::Silent
-            | Self::FixedWindow(_)
-            | Self::Datagrams(_)
-            | Self::Rated(_)
-            | Self::Segment(_) => Vec::new(),
+            Self::Silent | Self::FixedWindow(_) | Self::Datagrams(_) | Self::Rated(_) | Self::Segment(_) => {
+                Vec::new()
+            }
         }
     }
 
@@ -101,11 +95,9 @@ impl Agent {
             Self::OneWay(ends) => Some(ends.source.sender()),
             Self::Connections(ends) => Some(ends.sender.sender()),
             Self::Leg(leg) => Some(leg.tcp()?.sender.sender()),
-            Self::Silent
-            | Self::FixedWindow(_)
-            | Self::Datagrams(_)
-            | Self::Rated(_)
-            | Self::Segment(_) => None,
+            Self::Silent | Self::FixedWindow(_) | Self::Datagrams(_) | Self::Rated(_) | Self::Segment(_) => {
+                None
+            }
         }
     }
 

@@ -119,9 +119,7 @@ pub(crate) fn check_gave_up<R: Tap>(
         | Agent::FixedWindow(_)
         | Agent::Datagrams(_)
         | Agent::Rated(_)
-        | Agent::Segment(_) => {
-            false
-        }
+        | Agent::Segment(_) => false,
     };
     if dead && record.finished.is_none() && !record.dead {
         record.dead = true;

@@ -71,7 +71,8 @@ impl Links {
             _ => Duration::ZERO,
         };
         let (forward, reverse) = self.directed(group.extra_delay, forwarding_delay, path);
-        let (along, against) = (self.gated(&forward, 0, true, group)?, self.gated(&reverse, 0, false, group)?);
+        let (along, against) =
+            (self.gated(&forward, 0, true, group)?, self.gated(&reverse, 0, false, group)?);
         Some(if group.sends_forward() { (along, against) } else { (against, along) })
     }
 

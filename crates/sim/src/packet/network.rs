@@ -53,7 +53,8 @@ impl<R: Tap> Network<R> {
         delays: Option<Delays>,
     ) -> Self {
         let delays = delays.map(Box::new);
-        let witness = Witness { bodies: Bodies::default(), truth, recorder, delays, marked: BTreeMap::new(), frames };
+        let witness =
+            Witness { bodies: Bodies::default(), truth, recorder, delays, marked: BTreeMap::new(), frames };
         Self { chain: Chain::new(hops, routes), witness, gates }
     }
 

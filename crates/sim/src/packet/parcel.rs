@@ -172,7 +172,8 @@ impl Content for Packet {
             }
             Self::Frame { kind, number, words: [a, b], low_priority, ecn, .. } => {
                 let bits = Head::bits_of_priority(low_priority);
-                let mut head = head(a, b, number, Flags::NONE).with_raw((0, 0), FRAME | u16::from(kind), bits);
+                let mut head =
+                    head(a, b, number, Flags::NONE).with_raw((0, 0), FRAME | u16::from(kind), bits);
                 head.set_ecn(ecn);
                 head
             }

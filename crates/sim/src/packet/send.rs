@@ -128,8 +128,6 @@ pub(crate) fn send_from<R: Tap>(
         | Agent::FixedWindow(_)
         | Agent::Datagrams(_)
         | Agent::Rated(_)
-        | Agent::Segment(_) => {
-            Instant::MAX
-        }
+        | Agent::Segment(_) => Instant::MAX,
     }
 }

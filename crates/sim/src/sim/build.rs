@@ -10,7 +10,7 @@ use crate::observe::tap::Tap;
 use crate::observe::truth::Truth;
 use crate::packet::links::Links;
 use crate::packet::network::Network;
-use crate::repaired::{self, Segment};
+use crate::repaired::segment::{self, Segment};
 use crate::sim::budget::Budget;
 use crate::sim::change;
 use crate::sim::{Run, Sim};
@@ -123,7 +123,7 @@ impl<R: Tap> Sim<R> {
             flows.push(Flow::new(0, 0, false, 0));
             records.push(Record::new(0, 0, Instant::MAX, Instant::MAX));
         }
-        repaired::flows(scenario, &segment_routes, &mut flows, &mut records);
+        segment::flows(scenario, &segment_routes, &mut flows, &mut records);
         timers.grow(flows.len());
         let segments =
             (named_flows + 2..).zip(&scenario.repair).map(|(flow, r)| Segment::new(r, flow, seed)).collect();

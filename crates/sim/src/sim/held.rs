@@ -2,7 +2,7 @@
 
 use crate::flow::agent::Agent;
 use crate::observe::tap::Tap;
-use crate::repaired::Segment;
+use crate::repaired::segment::Segment;
 use crate::result::Ended;
 use crate::sim::Sim;
 use crate::sim::budget::EVENTS_BETWEEN_COUNTS;

@@ -15,7 +15,7 @@ use crate::observe::tap::{Place, Tap};
 use crate::packet::network::Network;
 use crate::packet::parcel::{Packet, Parcel};
 use crate::packet::send::send_from;
-use crate::repaired::Segment;
+use crate::repaired::segment::Segment;
 use crate::sim::budget::Budget;
 use crate::split::chain::Chain;
 use crate::split::leg::Carrier;

@@ -119,7 +119,8 @@ fn several_links_between_and_around_the_gateways() {
 
 #[test]
 fn a_recorder_changes_nothing_and_runs_repeat() {
-    let text = datagrams(PER, "repair.pair = { links = ['sat'] }").replace("record = { packet-delay = true }\n", "");
+    let text =
+        datagrams(PER, "repair.pair = { links = ['sat'] }").replace("record = { packet-delay = true }\n", "");
     let scenario = resolved(&text);
     let a = run(&scenario, 3, Null).expect("a run");
     let b = run(&scenario, 3, Digest::default()).expect("a run");
