@@ -119,7 +119,7 @@ pub struct Delivery<R> {
     pub datagram: R,
     /// A node in the segment marked the frame that carried it: the mark belongs on the datagram (RFC 6040 §4.2).
     pub marked: bool,
-    /// It was held longer than allowed for, and comes after later ones.
+    /// It had been given up before it came: later ones may have been delivered.
     pub late: bool,
 }
 

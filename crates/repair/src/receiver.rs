@@ -177,7 +177,7 @@ impl<C: Code> Receiver<C> {
         self.extend(now, seq + 1, counters);
         if self.slot(seq).is_some_and(|s| s.state == State::Missing) {
             self.fill(now, seq, datagram, marked, counters);
-            let covering = self.blocks.iter().position(|b| b.first <= seq && seq - b.first < b.k.into());
+            let covering = self.blocks.iter().position(|b| b.first <= seq && seq - b.first < u64::from(b.k));
             if let Some(i) = covering {
                 self.blocks[i].present += 1;
                 self.decode(now, i, code, counters);

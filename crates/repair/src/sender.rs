@@ -215,7 +215,7 @@ impl<C: Code> Sender<C> {
     fn close(&mut self, now: Instant) {
         let Some(block) = self.block else { return };
         let k = (self.next_seq() - block.first) as u32;
-        if k < self.config.block.into() && self.closes().is_some_and(|at| at > now) {
+        if k < u32::from(self.config.block) && self.closes().is_some_and(|at| at > now) {
             return;
         }
         self.block = None;
@@ -236,7 +236,7 @@ impl<C: Code> Sender<C> {
         }
         self.saved -= each * made as f64;
         let expires = now + self.config.fill_time + self.config.fill_time;
-        for (index, symbol) in (0..).zip(self.fresh.drain(..)) {
+        for (index, symbol) in (0..=u8::MAX).zip(self.fresh.drain(..)) {
             let k = k as u16;
             self.symbols.push_back(Pending { first: block.first, k, parity, index, symbol, expires });
         }

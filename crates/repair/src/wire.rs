@@ -164,7 +164,7 @@ pub fn decode<'a>(bytes: &'a [u8], expected: &Expected) -> Result<Frame<&'a [u8]
         SOURCE => {
             let seq = expand(from.number(3)?, expected.seq);
             let below = from.number(2)?;
-            let floor = if below == UNKNOWN.into() {
+            let floor = if below == u64::from(UNKNOWN) {
                 None
             } else {
                 Some(seq.checked_sub(below).ok_or(Malformed::Contradictory)?)
