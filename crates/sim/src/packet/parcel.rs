@@ -145,7 +145,7 @@ impl Content for Packet {
             Self::Report(_) => (0, header + REPORT_BYTES as u32),
             Self::LegData(data) => (data.len, header),
             Self::LegReport { len, .. } => (0, header + len),
-            Self::Frame { size, .. } => (size, header),
+            Self::Frame { size, .. } => (size - header, header),
         };
         let head = |seq, ack, window, flags| Head::new(Seq(seq), Seq(ack), len, window, flags);
         let timed = |number: u64, sent_at: Instant| {
@@ -656,12 +656,22 @@ mod tests {
         let later = Data { rtt: Some(Duration::from_secs(7)), ..data };
         let close =
             |bits: u8| xtp::Close { wclose: bits & 1 != 0, rclose: bits & 2 != 0, end: bits & 4 != 0 };
+        let frame = |kind, low_priority, ecn| Packet::Frame {
+            kind,
+            number: 7,
+            words: [u32::MAX, 3],
+            size: 1000,
+            low_priority,
+            ecn,
+        };
         let leg = |len, bits| xtp::Data { seq: (3 << 32) + 1, len, sync: 5, close: close(bits) };
         let mut cases = vec![
             (Packet::Datagram(Datagram { number: 9, sent_at, len: 972 }), 1000, Class::Data),
             (Packet::Rated { data, ecn: Codepoint::NotCapable }, 1000, Class::Data),
             (Packet::Rated { data: later, ecn: Codepoint::Capable }, 1000, Class::Data),
             (Packet::Report([1, 2, 3, 4, 5]), 60, Class::Ack),
+            (frame(0, false, Codepoint::Capable), 1000, Class::Data),
+            (frame(2, true, Codepoint::NotCapable), 1000, Class::Data),
             (Packet::LegReport { number: 4, rseq: (3 << 32) + 1, len: 16 }, 44, Class::Ack),
         ];
         for bits in 0..8 {
