@@ -476,9 +476,6 @@ impl<C: Code> Sender<C> {
         if newest {
             self.largest_reported = Some(report.largest);
             self.probes = 0;
-            if report.largest + 1 >= self.next_number {
-                self.probe_at = Instant::MAX;
-            }
         }
         let mut missing = report.missing.as_slice().iter().copied().peekable();
         let first = self.first;
@@ -499,6 +496,11 @@ impl<C: Code> Sender<C> {
                 entry.again = true;
                 self.repeats.push_back(seq);
             }
+        }
+        if newest && report.largest + 1 >= self.next_number {
+            // No later frame will show that the last datagrams were lost and not overtaken.
+            let open = self.config.retries > 0 && self.entries.iter().any(|e| !e.settled);
+            self.probe_at = if open { now + self.patience() } else { Instant::MAX };
         }
         self.forget(now);
         true

@@ -6,13 +6,13 @@ use skyhaul_repair::{Code, Config, End, Frame, Kind, Output, Treatment};
 use std::collections::BTreeMap;
 
 /// What happens to a frame: nothing if it is lost, otherwise the extra delay of each copy.
-pub type Fate = Vec<Duration>;
+pub(crate) type Fate = Vec<Duration>;
 
 /// A packet that carries only its number and its size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Marble {
-    pub number: u32,
-    pub size: u32,
+pub(crate) struct Marble {
+    pub(crate) number: u32,
+    pub(crate) size: u32,
 }
 
 impl PacketView for Marble {
@@ -27,37 +27,37 @@ impl PacketView for Marble {
     }
 }
 
-pub fn config() -> Config {
+pub(crate) fn config() -> Config {
     Config::new(Rate::from_bits_per_sec(10_000_000), QueueConfig::packets(10_000))
 }
 
 /// A datagram that has arrived: its number, when it was sent first, when it was delivered, whether late.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Arrival<R> {
-    pub seq: u64,
-    pub at: Instant,
-    pub late: bool,
-    pub datagram: R,
+pub(crate) struct Arrival<R> {
+    pub(crate) seq: u64,
+    pub(crate) at: Instant,
+    pub(crate) late: bool,
+    pub(crate) datagram: R,
 }
 
 /// Two ends.
-pub struct World<C: Code> {
-    pub now: Instant,
-    pub ends: [End<C>; 2],
-    pub delay: Duration,
+pub(crate) struct World<C: Code> {
+    pub(crate) now: Instant,
+    pub(crate) ends: [End<C>; 2],
+    pub(crate) delay: Duration,
     flying: BTreeMap<(Instant, u64), (usize, Frame<C::Received, C::Symbol>)>,
     launched: u64,
-    pub arrivals: Vec<Arrival<C::Received>>,
+    pub(crate) arrivals: Vec<Arrival<C::Received>>,
     /// When each datagram was first sent.
-    pub sent: Vec<Instant>,
-    pub lost: Vec<u64>,
+    pub(crate) sent: Vec<Instant>,
+    pub(crate) lost: Vec<u64>,
 }
 
 impl<C: Code + Default> World<C>
 where
     C::Symbol: Clone,
 {
-    pub fn new(config: &Config, delay: Duration) -> Self {
+    pub(crate) fn new(config: &Config, delay: Duration) -> Self {
         let end = |name| End::new(config, C::default(), Rng::stream(1, name));
         Self {
             now: Instant::ZERO,
@@ -71,13 +71,13 @@ where
         }
     }
 
-    pub fn offer(&mut self, datagram: C::Sent) {
+    pub(crate) fn offer(&mut self, datagram: C::Sent) {
         let done = self.ends[0].offer(self.now, datagram, Treatment::Repaired, &mut |_, _| {});
         done.expect("fits");
     }
 
     /// Sends what is ready. `receive` turns a datagram as sent into one as received; `fate` decides on each frame.
-    pub fn flush(
+    pub(crate) fn flush(
         &mut self,
         receive: &impl Fn(&C::Sent) -> C::Received,
         fate: &mut impl FnMut(usize, u64) -> Fate,
@@ -120,7 +120,7 @@ where
     }
 
     /// Runs until `until`.
-    pub fn run(
+    pub(crate) fn run(
         &mut self,
         until: Instant,
         receive: &impl Fn(&C::Sent) -> C::Received,
@@ -152,7 +152,7 @@ where
     }
 
     /// Offers a datagram every `gap`, `n` in all, and runs until everything has had its time.
-    pub fn stream(
+    pub(crate) fn stream(
         &mut self,
         n: u32,
         gap: Duration,
