@@ -138,11 +138,11 @@ pub const LINK: &[Quantity<LinkResult>] = with_classes!(
         bytes("gateway_report_bytes", "bytes of reports to the other gateway, headers included", |l, _| {
             gateways(l, |sender, _| sender.report_bytes)
         }),
-        level("gateway_mean_held", Unit::Seconds, "mean time that a datagram waited for earlier ones", |l, _| {
+        level("gateway_mean_held", Unit::Second, "mean time that a datagram waited for earlier ones", |l, _| {
             let receiver = l.gateways.as_ref().map(|g| g.1).unwrap_or_default();
             receiver.held.as_secs_f64() / receiver.delivered.max(1) as f64
         }),
-        level("gateway_max_held", Unit::Seconds, "longest time that a datagram waited for earlier ones", |l, _| {
+        level("gateway_max_held", Unit::Second, "longest time that a datagram waited for earlier ones", |l, _| {
             l.gateways.as_ref().map_or(0.0, |g| g.1.longest_held.as_secs_f64())
         }),
     ]

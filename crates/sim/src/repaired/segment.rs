@@ -18,7 +18,7 @@ const REPORT: u8 = 2;
 
 /// A segment with its two gateways.
 #[derive(Debug)]
-pub(crate) struct Segment {
+pub(crate) struct RepairedSegment {
     /// The flow of its frames.
     pub(super) flow: u32,
     /// The links that its gateways send to.
@@ -59,7 +59,7 @@ impl Sent {
     }
 }
 
-impl Segment {
+impl RepairedSegment {
     /// The gateways of a segment, whose frames are those of flow `flow`.
     pub(crate) fn new(repair: &Repair, flow: u32, seed: u64) -> Self {
         let end = |way: &str, config| {

@@ -10,7 +10,7 @@ use crate::observe::tap::Tap;
 use crate::observe::truth::Truth;
 use crate::packet::links::Links;
 use crate::packet::network::Network;
-use crate::repaired::segment::{self, Segment};
+use crate::repaired::segment::{self, RepairedSegment};
 use crate::sim::budget::Budget;
 use crate::sim::change;
 use crate::sim::{Run, Sim};
@@ -126,7 +126,7 @@ impl<R: Tap> Sim<R> {
         segment::flows(scenario, &segment_routes, &mut flows, &mut records);
         timers.grow(flows.len());
         let segments =
-            (named_flows + 2..).zip(&scenario.repair).map(|(flow, r)| Segment::new(r, flow, seed)).collect();
+            (named_flows + 2..).zip(&scenario.repair).map(|(flow, r)| RepairedSegment::new(r, flow, seed)).collect();
         let sampler = Sampler::new(scenario, seed);
         if scenario.record.sample.is_some() {
             timers.set(named_flows, Instant::ZERO);

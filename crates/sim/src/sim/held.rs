@@ -2,7 +2,7 @@
 
 use crate::flow::agent::Agent;
 use crate::observe::tap::Tap;
-use crate::repaired::segment::Segment;
+use crate::repaired::segment::RepairedSegment;
 use crate::result::Ended;
 use crate::sim::Sim;
 use crate::sim::budget::EVENTS_BETWEEN_COUNTS;
@@ -55,7 +55,7 @@ impl<R: Tap> Sim<R> {
         let films: u64 = films.map(Watch::held).sum();
         let delays = self.net.witness.delays.as_ref().map_or(0, |d| d.held()) as u64;
         let recorded = self.recorder().held() as u64 + delays;
-        let segments: usize = self.segments.iter().map(Segment::held).sum();
+        let segments: usize = self.segments.iter().map(RepairedSegment::held).sum();
         flows + (records + segments) as u64 + PAGE * pages as u64 + sampled + packets + films + recorded
     }
 }

@@ -15,7 +15,7 @@ use crate::observe::tap::{Place, Tap};
 use crate::packet::network::Network;
 use crate::packet::parcel::{Packet, Parcel};
 use crate::packet::send::send_from;
-use crate::repaired::segment::Segment;
+use crate::repaired::segment::RepairedSegment;
 use crate::sim::budget::Budget;
 use crate::split::chain::Chain;
 use crate::split::leg::Carrier;
@@ -80,7 +80,7 @@ pub struct Sim<R> {
     /// Chains of connections.
     pub(crate) chains: Vec<Chain>,
     /// Segments that gateways repair.
-    pub(crate) segments: Vec<Segment>,
+    pub(crate) segments: Vec<RepairedSegment>,
     /// Connections that move between gateways: arrival time, chain, and index of the gateway in it, latest first.
     pub(crate) moves: Vec<(Instant, u32, usize)>,
     /// Number of split connections at each gateway.
