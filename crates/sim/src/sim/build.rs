@@ -125,8 +125,10 @@ impl<R: Tap> Sim<R> {
         }
         segment::flows(scenario, &segment_routes, &mut flows, &mut records);
         timers.grow(flows.len());
-        let segments =
-            (named_flows + 2..).zip(&scenario.repair).map(|(flow, r)| RepairedSegment::new(r, flow, seed)).collect();
+        let segments = (named_flows + 2..)
+            .zip(&scenario.repair)
+            .map(|(flow, r)| RepairedSegment::new(r, flow, seed))
+            .collect();
         let sampler = Sampler::new(scenario, seed);
         if scenario.record.sample.is_some() {
             timers.set(named_flows, Instant::ZERO);

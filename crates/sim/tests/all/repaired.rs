@@ -160,3 +160,34 @@ fn the_resolved_text_says_the_same() {
     let scenario = resolved(&text);
     assert_eq!(resolved(&scenario.to_toml()), scenario);
 }
+
+/// A bulk transfer with CUBIC over GEO that cannot be split, as on the page about repair.
+fn over_geo(error: &str, repair: &str) -> RunResult {
+    let text = format!(
+        "schema = 1\nextends = \"preset:geo-today\"\nduration = \"60 s\"\nrecord = {{ packet-delay = true }}\n{repair}\n[links.sat]\n\
+         queue = {{ kind = \"codel\", limit = \"1 BDP\" }}\nerror = {error}\n[flows.own]\n\
+         endpoint = {{ preset = \"host\", ecn = \"ask\" }}\n"
+    );
+    simulated(&text)
+}
+
+#[test]
+fn cubic_over_geo_fills_the_link_despite_losses() {
+    let pair = "repair.pair = { links = ['sat'] }";
+    let one_in_a_hundred = "{ kind = \"per\", p = 1e-2 }";
+    let overhead = |r: &RunResult| {
+        let (sender, _) = **r.links[0].gateways.as_ref().expect("gateways");
+        (sender.symbol_bytes + sender.repeat_bytes) as f64 / sender.source_bytes as f64
+    };
+    let (lossy, repaired) = (over_geo(one_in_a_hundred, ""), over_geo(one_in_a_hundred, pair));
+    let (clean, idle) = (over_geo("\"none\"", ""), over_geo("\"none\"", pair));
+    for (name, r) in [("lossy", &lossy), ("repaired", &repaired), ("clean", &clean), ("idle", &idle)] {
+        let f = &r.flows[0];
+        let p99 = f.packet_delays.as_ref().map_or(0.0, |d| d.one_way.p99.as_secs_f64());
+        println!("{name}: {:.3} Mbit/s, p99 {:.1} ms, cuts {:?}", f.goodput / 1e6, 1e3 * p99, f.cuts);
+    }
+    println!("overhead {:.4} {:.4}", overhead(&repaired), overhead(&idle));
+    assert!(repaired.flows[0].goodput > 5.0 * lossy.flows[0].goodput);
+    assert!(idle.flows[0].goodput > 0.94 * clean.flows[0].goodput);
+    assert!(overhead(&repaired) < 0.08 && overhead(&idle) < 0.01);
+}
