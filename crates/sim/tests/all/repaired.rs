@@ -47,11 +47,11 @@ fn without_losses_nothing_changes_but_a_header() {
     let plain = simulated(&datagrams("\"none\"", ""));
     let fixed = simulated(&datagrams("\"none\"", "repair.pair = { links = ['sat'] }"));
     let of = |r: &RunResult| *r.flows[0].packet_delays.clone().expect("measured");
-    let header = (44.0 + 9.0) * 8.0 / 10e6;
-    let (a, b) = (of(&plain).one_way.p99.as_secs_f64(), of(&fixed).one_way.p99.as_secs_f64());
-    // A repair symbol may be in the way: the first ones are sent before the measurement has shown that there are no losses.
-    assert!(b - a >= header - 1e-9 && b - a < header + 0.002, "{a} {b}");
-    let least = of(&fixed).queueing.p50.as_secs_f64();
+    // Percentiles are those of a histogram, too coarse for a header. A repair symbol may be in the way: the first ones are
+    // sent before the measurement has shown that there are no losses.
+    let (a, b) = (of(&plain).one_way.p99, of(&fixed).one_way.p99);
+    assert!(b >= a && b - a < 0.003, "{a} {b}");
+    let least = of(&fixed).queueing.p50;
     assert!(least < 0.001, "the propagation of the segment is no queueing: {least}");
     assert_eq!(plain.flows[0].segments_sent, fixed.flows[0].datagrams.expect("datagrams").delivered);
 }
@@ -183,7 +183,7 @@ fn cubic_over_geo_fills_the_link_despite_losses() {
     let (clean, idle) = (over_geo("\"none\"", ""), over_geo("\"none\"", pair));
     for (name, r) in [("lossy", &lossy), ("repaired", &repaired), ("clean", &clean), ("idle", &idle)] {
         let f = &r.flows[0];
-        let p99 = f.packet_delays.as_ref().map_or(0.0, |d| d.one_way.p99.as_secs_f64());
+        let p99 = f.packet_delays.as_ref().map_or(0.0, |d| d.one_way.p99);
         println!("{name}: {:.3} Mbit/s, p99 {:.1} ms, cuts {:?}", f.goodput / 1e6, 1e3 * p99, f.cuts);
     }
     println!("overhead {:.4} {:.4}", overhead(&repaired), overhead(&idle));
