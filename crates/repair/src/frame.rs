@@ -13,6 +13,10 @@ pub struct Frame<D, S> {
 
 /// The content of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a frame is moved a few times, and a report needs no allocation"
+)]
 pub enum Kind<D, S> {
     /// A datagram: a source symbol of RFC 5052.
     Source {
@@ -87,6 +91,10 @@ pub struct Report {
 
 /// What an end sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a frame is moved a few times, and a report needs no allocation"
+)]
 pub enum Output<D, S> {
     /// A frame for the other end.
     Frame {
