@@ -19,11 +19,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("quic", &["base", "cc"]),
     ("rate", &["analysis", "base"]),
     ("relay", &["base"]),
+    ("repair", &["base", "path"]),
     ("trace", &["base"]),
     ("tcp", &["base", "cc"]),
     ("wire", &["base", "tcp"]),
-    ("scenario", &["analysis", "apps", "base", "cc", "orbit", "path", "rate", "relay", "tcp"]),
-    ("sim", &["analysis", "apps", "base", "cc", "path", "rate", "relay", "tcp", "trace", "scenario"]),
+    ("scenario", &["analysis", "apps", "base", "cc", "orbit", "path", "rate", "relay", "repair", "tcp"]),
+    (
+        "sim",
+        &["analysis", "apps", "base", "cc", "path", "rate", "relay", "repair", "tcp", "trace", "scenario"],
+    ),
     ("net", &["apps", "base", "cc", "path", "rate", "relay", "scenario", "tcp", "trace", "wire"]),
     ("study", &["analysis", "apps", "base", "cc", "tcp", "trace", "scenario", "sim"]),
     ("lab", &["apps", "base", "cc", "path", "rate", "tcp", "trace", "wire", "scenario", "sim", "study"]),
@@ -32,7 +36,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("cli", &["base", "cc", "gateway", "kernel", "net", "path", "wire", "scenario", "sim", "study", "lab"]),
     ("py", &["analysis", "base", "cc", "scenario", "sim", "study", "lab", "cli"]),
     ("wasm", &["base", "cc", "trace", "scenario", "sim"]),
-    ("testkit", &["base", "cc", "path", "tcp", "wire"]),
+    ("testkit", &["base", "cc", "path", "repair", "tcp", "wire"]),
 ];
 
 fn main() -> ExitCode {

@@ -9,6 +9,7 @@ use crate::model::{
 };
 use crate::resolve::chain::spec_of;
 use crate::resolve::direction::{delay_spec, limit_spec, rate_spec, write};
+use crate::resolve::segment;
 use crate::resolved::{
     Event, FlowGroup, Gateway, GatewayEventKind, GatewayHandover, Record, Resolved, Start, Transport,
 };
@@ -47,6 +48,7 @@ impl Resolved {
                 })
                 .collect(),
             gateways: self.gateways.iter().map(|g| (g.name.clone(), self.gateway(g))).collect(),
+            repair: self.repair.iter().map(|r| (r.name.clone(), segment::spec_of(r, &self.links))).collect(),
             flows: self
                 .flows
                 .iter()

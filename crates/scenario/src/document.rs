@@ -250,6 +250,7 @@ impl Document {
             return Ok(resolved);
         }
         resolved.gateway_events = event::gateway_events(&model.event, &resolved).map_err(place)?;
+        resolve::segment::check_events(&resolved.repair, &resolved.gateway_events).map_err(place)?;
         // The changes of an event are found by resolving the scenario with its values set, with the same words, units
         // and checks.
         let mut changed = self.clone();

@@ -34,6 +34,8 @@ pub struct Resolved {
     pub flows: Vec<FlowGroup>,
     /// Gateways, sorted by name.
     pub gateways: Vec<Gateway>,
+    /// Segments that two gateways repair, sorted by name.
+    pub repair: Vec<Repair>,
     /// What to record.
     pub record: Record,
     /// Changes during the run, in order of time.
@@ -57,6 +59,31 @@ pub struct Gateway {
     pub connections: Option<u64>,
     /// What it does with further connections.
     pub overload: Overload,
+}
+
+/// A segment that two gateways repair.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Repair {
+    /// Name in the file.
+    pub name: String,
+    /// The links between the gateways, in the order of the paths that cross them.
+    pub links: Vec<usize>,
+    /// Names of groups that are not repaired, sorted.
+    pub pass: Vec<String>,
+    /// The gateway that sends into the forward direction of the links.
+    pub forward: skyhaul_repair::Config,
+    /// The gateway that sends into their reverse direction.
+    pub reverse: skyhaul_repair::Config,
+}
+
+impl Repair {
+    /// Whether the packets of a group are repaired: they are those of its ends, since a gateway does not repair its own
+    /// connections.
+    #[must_use]
+    pub fn repairs(&self, group: &FlowGroup) -> bool {
+        let split = group.chain().is_some_and(|c| c.kind != ChainKind::E2e && !c.encrypted);
+        !split && !group.is_leg() && self.pass.binary_search(&group.name).is_err()
+    }
 }
 
 /// An event of a gateway.

@@ -24,6 +24,7 @@ mod flow;
 mod observe;
 mod packet;
 pub mod quantity;
+mod repaired;
 pub mod result;
 mod sim;
 mod split;

@@ -289,6 +289,9 @@ pub struct LinkResult {
     pub repair: RepairCounters,
     /// Acknowledgements created at the far side of the link; not included in the packets delivered.
     pub reconstructed: u64,
+    /// What gateways that repair the segment have counted for the packets in this direction, the sending and the receiving
+    /// one, if the link is next to the sending one.
+    pub gateways: Option<Box<(skyhaul_repair::Counters, skyhaul_repair::Counters)>>,
 }
 
 impl LinkResult {

@@ -53,6 +53,9 @@ fn parts(scenario: &Resolved) -> BTreeSet<String> {
             collect(entity, &mut parts);
         }
     }
+    if model.get("repair").and_then(Value::as_object).is_some_and(|all| !all.is_empty()) {
+        parts.insert("repair".into());
+    }
     for event in model.get("event").and_then(Value::as_array).into_iter().flatten() {
         collect(event, &mut parts);
     }

@@ -381,6 +381,12 @@ impl Head {
     pub const fn bits_are_of_probe(bits: u8) -> bool {
         matches!(bits & Self::MARK, 1 | 2)
     }
+    /// Bits for [`Self::with_raw`] that mean this priority and nothing else.
+    #[inline]
+    #[must_use]
+    pub const fn bits_of_priority(low_priority: bool) -> u8 {
+        if low_priority { Self::LOW_PRIORITY } else { 0 }
+    }
     /// Whether these bits from [`Self::to_raw`] mean low priority.
     #[inline]
     #[must_use]

@@ -4,7 +4,7 @@ mod link_ops;
 
 use link_ops::link_ops;
 use skyhaul_base::Rng;
-use skyhaul_testkit::fuzz::{queue_ops, rack_ops, scoreboard_ops, tcp_ops, wire_packet};
+use skyhaul_testkit::fuzz::{queue_ops, rack_ops, repair_frames, scoreboard_ops, tcp_ops, wire_packet};
 use std::path::Path;
 
 /// Inputs per target; `SKYHAUL_CASES` overrides.
@@ -83,6 +83,12 @@ fn queue_ops_survives() {
 #[test]
 fn rack_ops_survives() {
     replay(rack_ops, "rack_ops");
+}
+
+#[test]
+fn repair_frames_survives() {
+    replay(repair_frames, "repair_frames");
+    mutate(repair_frames, "repair_frames", 5 * cases());
 }
 
 #[test]

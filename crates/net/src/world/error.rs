@@ -80,6 +80,9 @@ pub enum Unsupported {
         "a chain of connections needs gateways, which only the simulator has: leave out `chain` for this world"
     )]
     Chain,
+    /// Gateways that repair a segment.
+    #[error("gateways that repair datagrams are simulated only: leave out the table [repair] for this world")]
+    Repair,
     /// Data that crosses links against the path.
     #[error("direction = \"reverse\" is simulated only: leave it out for this world")]
     Reverse,

@@ -135,6 +135,9 @@ impl<'a> Setting<'a> {
         let (mut flows, mut longest) = (Vec::new(), *MTUS.start());
         for (group, port) in scenario.flows.iter().zip(FIRST_PORT..) {
             check(group, world).map_err(|why| refuse(group, why))?;
+            if scenario.repair.iter().any(|r| r.links.iter().any(|l| group.path.contains(l))) {
+                return Err(refuse(group, Unsupported::Repair));
+            }
             if usize::from(port - FIRST_PORT) >= MOST_GROUPS {
                 return Err(refuse(group, Unsupported::TooManyGroups { most: MOST_GROUPS }));
             }

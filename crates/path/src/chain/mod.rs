@@ -198,11 +198,16 @@ impl Routes {
         if let Some(at) = self.known.get(&links) {
             return Some(*at);
         }
+        let at = self.add_apart(&links)?;
+        self.known.insert(links, at);
+        Some(at)
+    }
+    /// Start of a new route over `links`, although there may be one; `None` if the table is full.
+    pub fn add_apart(&mut self, links: &[u32]) -> Option<u16> {
         let at = u16::try_from(self.table.len()).ok()?;
         u16::try_from(self.table.len() + links.len()).ok()?;
-        self.table.extend(&links);
+        self.table.extend(links);
         self.table.push(END);
-        self.known.insert(links, at);
         Some(at)
     }
 }
@@ -262,6 +267,13 @@ impl<P: Routed> Chain<P> {
             sent + link.delay().base_at(sent)
         });
         at - now
+    }
+
+    /// The entry of the route table at which the route of a packet ends.
+    #[must_use]
+    pub fn end_of_route(&self, packet: &P) -> u16 {
+        let rest = self.routes.get(usize::from(packet.hop())..).unwrap_or_default();
+        packet.hop() + rest.iter().take_while(|index| **index != END).count() as u16
     }
 
     /// Passes a packet to the next link of its route.

@@ -312,6 +312,10 @@ fn leaves_out(scenario: &Resolved, f: &FlowGroup, loss: f64) -> Vec<&'static str
         (either(|d| d.fade.is_some()), "the fade: the rate is that under a clear sky"),
         (either(|d| d.orbit.is_some()), "moving satellites: the delay is the shortest"),
         (scenario.events.iter().any(|e| f.path.contains(&e.link)), "events"),
+        (
+            scenario.repair.iter().any(|r| r.repairs(f) && r.links.iter().any(|l| f.path.contains(l))),
+            "the repair between gateways",
+        ),
         (scenario.flows.len() > 1, "when the groups start and stop"),
     ]
     .into_iter()

@@ -16,6 +16,7 @@ mod names;
 mod os;
 mod queue;
 mod repair;
+mod segment;
 mod short;
 mod trace;
 
@@ -34,6 +35,7 @@ pub(crate) use names::holds_names;
 pub use os::{OsBuffers, OsSpec};
 pub use queue::{QueueSpec, Written};
 pub use repair::{ArqSpec, FecSpec, FeedbackSpec, RepeatsSpec};
+pub use segment::RepairSpec;
 pub use short::Short;
 pub use trace::{EndSpec, OrTrace, TraceSpec};
 pub(crate) use trace::{fill, is_trace, names_file};
@@ -77,6 +79,9 @@ pub struct Scenario {
     /// Gateways at which connections can be split, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub gateways: BTreeMap<String, GatewaySpec>,
+    /// Segments that two gateways repair, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub repair: BTreeMap<String, RepairSpec>,
     /// Groups of identical flows by name.
     pub flows: BTreeMap<String, FlowSpec>,
     /// Changes during the run, in any order; changes at the same time apply in the order of the file.

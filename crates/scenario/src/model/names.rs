@@ -9,7 +9,7 @@ pub(crate) fn holds_names(path: &str) -> bool {
         keys => keys,
     };
     match keys {
-        ["links" | "flows" | "gateways"] | ["flows", _, "chain", "legs"] => true,
+        ["links" | "flows" | "gateways" | "repair"] | ["flows", _, "chain", "legs"] => true,
         // The options of a user's own control, and what is inside of them.
         ["flows", _, "cc", "options", ..] | ["flows", _, "chain", "legs", _, "cc", "options", ..] => true,
         _ => false,
@@ -26,6 +26,7 @@ mod tests {
             "links",
             "flows",
             "gateways",
+            "repair",
             "flows.a.chain.legs",
             "flows.a.cc.options",
             "flows.a.cc.options.deep",

@@ -6,6 +6,7 @@ pub(crate) mod direction;
 mod endpoint;
 mod link;
 mod repair;
+pub(crate) mod segment;
 
 use crate::amount::{Count, Decimal, Span};
 use crate::error::{Problem, suggestion};
@@ -125,6 +126,7 @@ pub(crate) fn resolve(model: &Scenario) -> Result<Resolved> {
     if flows.iter().map(|f| u64::from(f.count)).sum::<u64>() > MAX_FLOWS {
         return refuse("flows", format!("more than {MAX_FLOWS} flows in all"));
     }
+    let repair = segment::repair(model, &links, &flows)?;
     let title = model.title.clone().unwrap_or_default();
     Ok(Resolved {
         title,
@@ -134,6 +136,7 @@ pub(crate) fn resolve(model: &Scenario) -> Result<Resolved> {
         links,
         flows,
         gateways,
+        repair,
         record: record(model)?,
         events: Vec::new(),
         gateway_events: Vec::new(),

@@ -29,6 +29,8 @@ pub(crate) enum Agent {
     Datagrams(Box<Datagrams>),
     /// Rate-controlled datagrams.
     Rated(Box<Rated>),
+    /// The frames of a segment that gateways repair, by its index.
+    Segment(u32),
 }
 
 /// Both ends of a flow whose handshake is not modelled.
@@ -70,7 +72,7 @@ impl Agent {
                     ends.sender.tell_loss(Seq(seq), len, error);
                 }
             }
-            Self::Silent | Self::FixedWindow(_) | Self::Datagrams(_) | Self::Rated(_) => {}
+            Self::Silent | Self::FixedWindow(_) | Self::Datagrams(_) | Self::Rated(_) | Self::Segment(_) => {}
         }
     }
 
@@ -80,7 +82,9 @@ impl Agent {
             Self::OneWay(ends) => ends.source.sender_mut().take_verdicts(),
             Self::Connections(ends) => ends.sender.take_verdicts(),
             Self::Leg(leg) => leg.tcp_mut().map_or_else(Vec::new, |ends| ends.sender.take_verdicts()),
-            Self::Silent | Self::FixedWindow(_) | Self::Datagrams(_) | Self::Rated(_) => Vec::new(),
+            Self::Silent | Self::FixedWindow(_) | Self::Datagrams(_) | Self::Rated(_) | Self::Segment(_) => {
+                Vec::new()
+            }
         }
     }
 
@@ -91,7 +95,9 @@ impl Agent {
             Self::OneWay(ends) => Some(ends.source.sender()),
             Self::Connections(ends) => Some(ends.sender.sender()),
             Self::Leg(leg) => Some(leg.tcp()?.sender.sender()),
-            Self::Silent | Self::FixedWindow(_) | Self::Datagrams(_) | Self::Rated(_) => None,
+            Self::Silent | Self::FixedWindow(_) | Self::Datagrams(_) | Self::Rated(_) | Self::Segment(_) => {
+                None
+            }
         }
     }
 

@@ -128,7 +128,7 @@ impl<R: Tap> Sim<R> {
                 return;
             }
             // No connection is open; or transfers have connections of their own, and those in progress continue.
-            Agent::Silent | Agent::FixedWindow(_) => true,
+            Agent::Silent | Agent::FixedWindow(_) | Agent::Segment(_) => true,
         };
         flow.finite = true;
         if over {

@@ -300,7 +300,7 @@ impl Flow {
     fn totals(&self, past: Totals, payload: u32) -> Totals {
         let mut all = past;
         match &self.agent {
-            Agent::Silent => {}
+            Agent::Silent | Agent::Segment(_) => {}
             Agent::OneWay(_) | Agent::Connections(_) | Agent::Leg(_) => {
                 if let Some(sender) = self.agent.sender() {
                     all.add(sender);

@@ -152,7 +152,8 @@ impl<R: Tap> Sim<R> {
             | Agent::OneWay(_)
             | Agent::FixedWindow(_)
             | Agent::Datagrams(_)
-            | Agent::Rated(_) => {}
+            | Agent::Rated(_)
+            | Agent::Segment(_) => {}
         }
     }
 

@@ -22,7 +22,12 @@ fn receiver(flow: &Flow) -> Option<&Receiver<Counted>> {
         Agent::OneWay(ends) => Some(ends.sink.receiver()),
         Agent::Connections(ends) => Some(ends.receiver.receiver()),
         // Flows with a watched stream do not pass gateways.
-        Agent::Leg(_) | Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => None,
+        Agent::Leg(_)
+        | Agent::Silent
+        | Agent::FixedWindow(_)
+        | Agent::Datagrams(_)
+        | Agent::Rated(_)
+        | Agent::Segment(_) => None,
     }
 }
 
@@ -109,9 +114,12 @@ pub(crate) fn check_gave_up<R: Tap>(
     let dead = match &flow.agent {
         Agent::OneWay(ends) => ends.source.sender().gave_up(),
         Agent::Connections(ends) => ends.sender.state() == State::Closed,
-        Agent::Leg(_) | Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => {
-            false
-        }
+        Agent::Leg(_)
+        | Agent::Silent
+        | Agent::FixedWindow(_)
+        | Agent::Datagrams(_)
+        | Agent::Rated(_)
+        | Agent::Segment(_) => false,
     };
     if dead && record.finished.is_none() && !record.dead {
         record.dead = true;

@@ -152,7 +152,7 @@ impl Sampler {
 
     fn sample_links<R: Tap>(&mut self, now: Instant, net: &mut Network<R>) {
         net.settle(now);
-        let Network { chain, witness } = net;
+        let Network { chain, witness, .. } = net;
         let recorder = &mut witness.recorder;
         for (i, (hop, before)) in chain.hops().iter().zip(&mut self.busy).enumerate().take(self.links) {
             let (link, index) = (hop.link(), i as u32);

@@ -3,6 +3,7 @@
 use crate::observe::delay::Delays;
 use crate::observe::tap::{Place, Sighting, Tap};
 use crate::observe::truth::Truth;
+use crate::packet::links::Gate;
 use crate::packet::parcel::{Bodies, Parcel};
 use skyhaul_base::Instant;
 use skyhaul_path::{Chain, DropReason, Hop, Link, Observer, PacketView, Routed, Routes};
@@ -14,6 +15,8 @@ use std::collections::BTreeMap;
 pub(crate) struct Network<R> {
     pub(crate) chain: Chain<Parcel>,
     pub(crate) witness: Witness<R>,
+    /// The gates, by the entry of the route table at which a route ends there.
+    pub(crate) gates: BTreeMap<u16, Gate>,
 }
 
 /// Observers of packets in the network: records, and knowledge of losses.
@@ -27,6 +30,8 @@ pub(crate) struct Witness<R> {
     /// Packets that arrived at a link already ECN-marked, counted by kind: the link did not set these marks. Only
     /// for a recorder.
     marked: BTreeMap<PacketOnLink, u32>,
+    /// The flows of frames between gateways, which recorders do not see.
+    frames: core::ops::Range<u32>,
 }
 
 /// A directed link, and what distinguishes a packet there from most others: flow, direction, sequence number,
@@ -41,14 +46,16 @@ fn on_link(link: u32, parcel: Parcel) -> PacketOnLink {
 impl<R: Tap> Network<R> {
     pub(crate) fn new(
         hops: Vec<Hop<Parcel>>,
-        routes: Routes,
+        (routes, gates): (Routes, BTreeMap<u16, Gate>),
+        frames: core::ops::Range<u32>,
         truth: Truth,
         recorder: R,
         delays: Option<Delays>,
     ) -> Self {
         let delays = delays.map(Box::new);
-        let witness = Witness { bodies: Bodies::default(), truth, recorder, delays, marked: BTreeMap::new() };
-        Self { chain: Chain::new(hops, routes), witness }
+        let witness =
+            Witness { bodies: Bodies::default(), truth, recorder, delays, marked: BTreeMap::new(), frames };
+        Self { chain: Chain::new(hops, routes), witness, gates }
     }
 
     /// Passes a parcel to the first link of its route.
@@ -93,6 +100,11 @@ pub(crate) fn cause(why: DropReason) -> LossCause {
 }
 
 impl<R: Tap> Witness<R> {
+    /// Whether it is a frame between gateways.
+    #[inline]
+    fn is_frame(&self, parcel: &Parcel) -> bool {
+        self.frames.contains(&parcel.flow())
+    }
     /// A marked packet arrives at a link.
     #[cold]
     fn note_marked(&mut self, link: u32, parcel: Parcel) {
@@ -127,6 +139,9 @@ impl<R: Tap> Witness<R> {
 impl<R: Tap> Observer<Parcel> for Witness<R> {
     #[inline(always)]
     fn entered(&mut self, now: Instant, link: u32, parcel: &Parcel) {
+        if (R::ENABLED || R::PACKETS) && self.is_frame(parcel) {
+            return;
+        }
         if R::ENABLED && parcel.is_marked() {
             self.note_marked(link, *parcel);
         }
@@ -137,6 +152,9 @@ impl<R: Tap> Observer<Parcel> for Witness<R> {
 
     #[inline(always)]
     fn left(&mut self, now: Instant, link: u32, parcel: &Parcel) {
+        if (R::ENABLED || R::PACKETS) && self.is_frame(parcel) {
+            return;
+        }
         if R::ENABLED && parcel.is_marked() && !self.was_marked(link, *parcel) {
             let flow = parcel.flow();
             self.recorder.record(now, &Event::Marked { flow, link, packet: parcel.packet() });
@@ -147,6 +165,9 @@ impl<R: Tap> Observer<Parcel> for Witness<R> {
     }
 
     fn lost(&mut self, now: Instant, link: u32, parcel: Parcel, why: DropReason) {
+        if self.is_frame(&parcel) {
+            return;
+        }
         let cause = cause(why);
         if R::ENABLED {
             if parcel.is_marked() {

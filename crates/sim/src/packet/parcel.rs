@@ -101,6 +101,21 @@ pub(crate) enum Packet {
         /// Bytes beyond the header.
         len: u32,
     },
+    /// A frame between two gateways that repair a segment.
+    Frame {
+        /// Its kind.
+        kind: u8,
+        /// Its number.
+        number: u32,
+        /// What it says, by its kind.
+        words: [u32; 2],
+        /// Its size.
+        size: u32,
+        /// Links may discard it first.
+        low_priority: bool,
+        /// That of the packet in it.
+        ecn: Codepoint,
+    },
 }
 
 /// The kind of a packet, where a segment has the number of its probe.
@@ -109,6 +124,8 @@ const RATED: u16 = 2;
 const REPORT: u16 = 3;
 const LEG_DATA: u16 = 4;
 const LEG_REPORT: u16 = 5;
+/// The lower byte is the kind of the frame.
+const FRAME: u16 = 1 << 8;
 /// The TCP flags in whose place the bits WCLOSE, RCLOSE and END of a rate-controlled leg travel.
 const CLOSE: [Flags; 3] = [Flags::FIN, Flags::ECE, Flags::RST];
 
@@ -128,6 +145,7 @@ impl Content for Packet {
             Self::Report(_) => (0, header + REPORT_BYTES as u32),
             Self::LegData(data) => (data.len, header),
             Self::LegReport { len, .. } => (0, header + len),
+            Self::Frame { size, .. } => (size - header, header),
         };
         let head = |seq, ack, window, flags| Head::new(Seq(seq), Seq(ack), len, window, flags);
         let timed = |number: u64, sent_at: Instant| {
@@ -151,6 +169,13 @@ impl Content for Packet {
             }
             Self::LegReport { number, rseq, .. } => {
                 head(low(rseq), high(rseq), number, Flags::NONE).with_raw((0, 0), LEG_REPORT, 0)
+            }
+            Self::Frame { kind, number, words: [a, b], low_priority, ecn, .. } => {
+                let bits = Head::bits_of_priority(low_priority);
+                let mut head =
+                    head(a, b, number, Flags::NONE).with_raw((0, 0), FRAME | u16::from(kind), bits);
+                head.set_ecn(ecn);
+                head
             }
         };
         Parcel::pack(&head, None, Label { header, ..label }, bodies, keep)
@@ -323,6 +348,14 @@ impl Parcel {
                 Packet::LegData(xtp::Data { seq: join(second, first), len, sync: third, close })
             }
             LEG_REPORT => Packet::LegReport { number: third, rseq: join(second, first), len },
+            kind if kind & !0xff == FRAME => Packet::Frame {
+                kind: kind as u8,
+                number: third,
+                words: [first, second],
+                size: self.size(),
+                low_priority: head.low_priority(),
+                ecn: head.ecn(),
+            },
             _ => return None,
         })
     }
@@ -623,12 +656,22 @@ mod tests {
         let later = Data { rtt: Some(Duration::from_secs(7)), ..data };
         let close =
             |bits: u8| xtp::Close { wclose: bits & 1 != 0, rclose: bits & 2 != 0, end: bits & 4 != 0 };
+        let frame = |kind, low_priority, ecn| Packet::Frame {
+            kind,
+            number: 7,
+            words: [u32::MAX, 3],
+            size: 1000,
+            low_priority,
+            ecn,
+        };
         let leg = |len, bits| xtp::Data { seq: (3 << 32) + 1, len, sync: 5, close: close(bits) };
         let mut cases = vec![
             (Packet::Datagram(Datagram { number: 9, sent_at, len: 972 }), 1000, Class::Data),
             (Packet::Rated { data, ecn: Codepoint::NotCapable }, 1000, Class::Data),
             (Packet::Rated { data: later, ecn: Codepoint::Capable }, 1000, Class::Data),
             (Packet::Report([1, 2, 3, 4, 5]), 60, Class::Ack),
+            (frame(0, false, Codepoint::Capable), 1000, Class::Data),
+            (frame(2, true, Codepoint::NotCapable), 1000, Class::Data),
             (Packet::LegReport { number: 4, rseq: (3 << 32) + 1, len: 16 }, 44, Class::Ack),
         ];
         for bits in 0..8 {

@@ -43,7 +43,13 @@ impl<R: Tap> Network<R> {
     #[cold]
     fn time(&mut self, now: Instant, parcel: Parcel) {
         if let (Some(delays), false) = (&mut self.witness.delays, parcel.backward()) {
-            delays.left(now, parcel, self.chain.least_delay(now, &parcel));
+            let (mut at, mut least) = (parcel, self.chain.least_delay(now, &parcel));
+            // The route goes on behind gates.
+            while let Some(gate) = self.gates.get(&self.chain.end_of_route(&at)) {
+                at.set_hop(gate.through);
+                least = least + self.chain.least_delay(now + least, &at);
+            }
+            delays.left(now, parcel, least);
         }
     }
 
@@ -117,8 +123,11 @@ pub(crate) fn send_from<R: Tap>(
             net.send_all(now, label, end);
             end.next_timeout()
         }
-        Agent::Leg(_) | Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => {
-            Instant::MAX
-        }
+        Agent::Leg(_)
+        | Agent::Silent
+        | Agent::FixedWindow(_)
+        | Agent::Datagrams(_)
+        | Agent::Rated(_)
+        | Agent::Segment(_) => Instant::MAX,
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Quantity, Unit, bytes, count, level};
 use crate::result::{ClassResult, LinkResult};
+use skyhaul_repair::Counters;
 use skyhaul_trace::{Class, LossCause};
 
 /// A list of quantities, then eight quantities for each class of packets.
@@ -101,11 +102,59 @@ pub const LINK: &[Quantity<LinkResult>] = with_classes!(
         count("reconstructed", "acknowledgements created at the far side; not included in `delivered`", |l, _| {
             l.reconstructed
         }),
+        count("gateway_datagrams", "packets that the gateway before the link sent as datagrams to repair", |l, _| {
+            gateways(l, |sender, _| sender.sources)
+        }),
+        count("gateway_passed", "packets that passed the gateway before the link without repair", |l, _| {
+            gateways(l, |sender, _| sender.passed)
+        }),
+        count("gateway_dropped", "packets dropped by the queue of the gateway before the link", |l, _| {
+            gateways(l, |sender, _| sender.dropped)
+        }),
+        count("gateway_symbols", "repair symbols that the gateway before the link sent", |l, _| {
+            gateways(l, |sender, _| sender.symbols)
+        }),
+        count("gateway_repeats", "datagrams that the gateway before the link repeated", |l, _| {
+            gateways(l, |sender, _| sender.repeats)
+        }),
+        count("gateway_recovered", "datagrams that the code of the gateways recovered", |l, _| {
+            gateways(l, |_, receiver| receiver.recovered)
+        }),
+        count("gateway_late", "datagrams that the gateway behind delivered after later ones", |l, _| {
+            gateways(l, |_, receiver| receiver.late)
+        }),
+        count("gateway_lost", "datagrams that the gateway behind did not deliver", |l, _| {
+            gateways(l, |_, receiver| receiver.lost)
+        }),
+        bytes("gateway_datagram_bytes", "bytes of datagrams sent to repair, without the headers of gateways", |l, _| {
+            gateways(l, |sender, _| sender.source_bytes)
+        }),
+        bytes("gateway_header_bytes", "bytes of headers and tags that gateways put around datagrams", |l, _| {
+            gateways(l, |sender, _| sender.header_bytes)
+        }),
+        bytes("gateway_repair_bytes", "bytes of repair symbols and repeats, headers included", |l, _| {
+            gateways(l, |sender, _| sender.symbol_bytes + sender.repeat_bytes)
+        }),
+        bytes("gateway_report_bytes", "bytes of reports to the other gateway, headers included", |l, _| {
+            gateways(l, |sender, _| sender.report_bytes)
+        }),
+        level("gateway_mean_held", Unit::Second, "mean time that a datagram waited for earlier ones", |l, _| {
+            let receiver = l.gateways.as_ref().map(|g| g.1).unwrap_or_default();
+            receiver.held.as_secs_f64() / receiver.delivered.max(1) as f64
+        }),
+        level("gateway_max_held", Unit::Second, "longest time that a datagram waited for earlier ones", |l, _| {
+            l.gateways.as_ref().map_or(0.0, |g| g.1.longest_held.as_secs_f64())
+        }),
     ]
     Data "data" "data packets",
     Probe "probe" "probes",
     Ack "ack" "acknowledgements"
 );
+
+/// A count of the gateways that repair a segment: the sending and the receiving one.
+fn gateways(l: &LinkResult, of: fn(&Counters, &Counters) -> u64) -> u64 {
+    l.gateways.as_ref().map_or(0, |g| of(&g.0, &g.1))
+}
 
 /// Sum over all classes.
 fn all(l: &LinkResult, of: fn(&ClassResult) -> u64) -> u64 {

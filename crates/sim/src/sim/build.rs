@@ -10,6 +10,7 @@ use crate::observe::tap::Tap;
 use crate::observe::truth::Truth;
 use crate::packet::links::Links;
 use crate::packet::network::Network;
+use crate::repaired::segment::{self, RepairedSegment};
 use crate::sim::budget::Budget;
 use crate::sim::change;
 use crate::sim::{Run, Sim};
@@ -100,8 +101,17 @@ impl<R: Tap> Sim<R> {
         let named_flows = u32::try_from(flows.len()).map_err(|_| BuildError::TooLarge)?;
         // A fixed window reacts to no loss, so no losses are kept.
         let with_truth = if agents == Agents::Scenario { flows.len() + 2 } else { 0 };
+        let segment_routes = links.segment_routes().ok_or(BuildError::TooLarge)?;
         let delays = scenario.record.packet_delay.then(|| Delays::new(flows.len()));
-        let mut net = Network::new(links.hops, links.routes, Truth::new(with_truth), recorder, delays);
+        let mut net = Network::new(
+            links.hops,
+            (links.routes, links.gates),
+            // After the flows of the scenario and two dummies.
+            named_flows + 2..named_flows + 2 + scenario.repair.len() as u32,
+            Truth::new(with_truth),
+            recorder,
+            delays,
+        );
         // One timer per flow, then those of the sampler and of the changes, then those of connections that come and go.
         // Sampler and changes have dummy flows, so that a timer and its flow have the same number.
         let mut timers = Tournament::new(flows.len() + 2);
@@ -113,6 +123,12 @@ impl<R: Tap> Sim<R> {
             flows.push(Flow::new(0, 0, false, 0));
             records.push(Record::new(0, 0, Instant::MAX, Instant::MAX));
         }
+        segment::flows(scenario, &segment_routes, &mut flows, &mut records);
+        timers.grow(flows.len());
+        let segments = (named_flows + 2..)
+            .zip(&scenario.repair)
+            .map(|(flow, r)| RepairedSegment::new(r, flow, seed))
+            .collect();
         let sampler = Sampler::new(scenario, seed);
         if scenario.record.sample.is_some() {
             timers.set(named_flows, Instant::ZERO);
@@ -146,6 +162,7 @@ impl<R: Tap> Sim<R> {
             sampler,
             agenda,
             chains,
+            segments,
             moves: Vec::new(),
             split_connections: vec![0; scenario.gateways.len()],
             run,

@@ -191,6 +191,7 @@ impl<R: Tap> Sim<R> {
             max_queue: link.counters().max_queue,
             repair: link.counters().repair,
             reconstructed: hop.made(),
+            gateways: self.segments.iter().find_map(|s| s.counters(index)).map(Box::new),
         }
     }
 }

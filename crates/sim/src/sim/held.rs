@@ -2,6 +2,7 @@
 
 use crate::flow::agent::Agent;
 use crate::observe::tap::Tap;
+use crate::repaired::segment::RepairedSegment;
 use crate::result::Ended;
 use crate::sim::Sim;
 use crate::sim::budget::EVENTS_BETWEEN_COUNTS;
@@ -36,7 +37,11 @@ impl<R: Tap> Sim<R> {
             Agent::Leg(leg) => {
                 leg.tcp().map_or(0, |ends| ends.sender.held().records + ends.receiver.held().records)
             }
-            Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => 0,
+            Agent::Silent
+            | Agent::FixedWindow(_)
+            | Agent::Datagrams(_)
+            | Agent::Rated(_)
+            | Agent::Segment(_) => 0,
         };
         let flows = FLOW * self.flows.len() as u64;
         let records: usize = self.flows.iter().map(|f| records(&f.agent)).sum();
@@ -50,6 +55,7 @@ impl<R: Tap> Sim<R> {
         let films: u64 = films.map(Watch::held).sum();
         let delays = self.net.witness.delays.as_ref().map_or(0, |d| d.held()) as u64;
         let recorded = self.recorder().held() as u64 + delays;
-        flows + records as u64 + PAGE * pages as u64 + sampled + packets + films + recorded
+        let segments: usize = self.segments.iter().map(RepairedSegment::held).sum();
+        flows + (records + segments) as u64 + PAGE * pages as u64 + sampled + packets + films + recorded
     }
 }

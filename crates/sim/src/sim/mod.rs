@@ -15,6 +15,7 @@ use crate::observe::tap::{Place, Tap};
 use crate::packet::network::Network;
 use crate::packet::parcel::{Packet, Parcel};
 use crate::packet::send::send_from;
+use crate::repaired::segment::RepairedSegment;
 use crate::sim::budget::Budget;
 use crate::split::chain::Chain;
 use crate::split::leg::Carrier;
@@ -78,6 +79,8 @@ pub struct Sim<R> {
     pub(crate) agenda: Agenda,
     /// Chains of connections.
     pub(crate) chains: Vec<Chain>,
+    /// Segments that gateways repair.
+    pub(crate) segments: Vec<RepairedSegment>,
     /// Connections that move between gateways: arrival time, chain, and index of the gateway in it, latest first.
     pub(crate) moves: Vec<(Instant, u32, usize)>,
     /// Number of split connections at each gateway.
@@ -141,7 +144,8 @@ impl<R: Tap> Sim<R> {
                 self.events += 1;
                 if links <= timers {
                     if let Some(parcel) = self.net.handle(at) {
-                        if !self.arrive_plain(parcel) {
+                        let at_gate = !self.segments.is_empty() && self.enters(parcel);
+                        if !at_gate && !self.arrive_plain(parcel) {
                             self.arrive(parcel);
                         }
                     }
@@ -174,6 +178,9 @@ impl<R: Tap> Sim<R> {
                 let next = change::make(self.now, &mut self.agenda, &mut self.net, &mut down);
                 // A link has two directed links.
                 down.into_iter().for_each(|hop| self.tell_of_outage(hop as usize / 2));
+                if !self.segments.is_empty() {
+                    self.tell_gateways();
+                }
                 let next = next.min(self.make_gateway_events());
                 self.timers.set(slot, next);
             }
@@ -203,7 +210,11 @@ impl<R: Tap> Sim<R> {
                         ends.sender.outage(now);
                     }
                 }
-                Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => continue,
+                Agent::Silent
+                | Agent::FixedWindow(_)
+                | Agent::Datagrams(_)
+                | Agent::Rated(_)
+                | Agent::Segment(_) => continue,
             }
             self.arm(index);
         }
@@ -250,6 +261,11 @@ impl<R: Tap> Sim<R> {
                 self.discard(parcel);
                 return;
             }
+            Agent::Segment(segment) => {
+                let segment = *segment;
+                self.frame_arrives(segment, parcel);
+                return;
+            }
             Agent::Leg(leg) => chains[leg.chain as usize].has_handed_over(),
             _ => false,
         };
@@ -282,7 +298,7 @@ impl<R: Tap> Sim<R> {
         }
         let before = flow.watched.then(|| watch::before(flow, &head, backward)).flatten();
         let refused = match &mut flow.agent {
-            Agent::Silent => return,
+            Agent::Silent | Agent::Segment(_) => return,
             Agent::OneWay(ends) if backward => ends.source.handle(now, &head, extras.as_ref()).is_err(),
             Agent::OneWay(ends) => ends.sink.handle(now, &head, extras.as_ref()).is_err(),
             Agent::Connections(ends) => {
@@ -366,7 +382,11 @@ impl<R: Tap> Sim<R> {
             Agent::Connections(ends) => (ends.sender.take_congestion_report(), ends.over()),
             // Only the whole chain knows whether everything has arrived.
             Agent::Leg(leg) => (leg.tcp_mut().and_then(|ends| ends.sender.take_congestion_report()), false),
-            Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Rated(_) => return,
+            Agent::Silent
+            | Agent::FixedWindow(_)
+            | Agent::Datagrams(_)
+            | Agent::Rated(_)
+            | Agent::Segment(_) => return,
         };
         if let Some(congestion_report) = congestion_report {
             self.account_for(index, &congestion_report);
@@ -402,6 +422,10 @@ impl<R: Tap> Sim<R> {
     #[inline(never)]
     pub(crate) fn wake(&mut self, index: u32) {
         let now = self.now;
+        if let Agent::Segment(segment) = self.flows[index as usize].agent {
+            self.segment_wakes(segment);
+            return;
+        }
         let record = &mut self.records[index as usize];
         if record.started.is_none() && record.stop <= now {
             // Stopped before it started: there is nothing to do.
@@ -435,7 +459,7 @@ impl<R: Tap> Sim<R> {
         }
         let flow = &mut self.flows[index as usize];
         let congestion_report = match &mut flow.agent {
-            Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) => return,
+            Agent::Silent | Agent::FixedWindow(_) | Agent::Datagrams(_) | Agent::Segment(_) => return,
             Agent::Rated(rated) => {
                 rated.sender.handle_timeout(now);
                 rated.receiver.handle_timeout(now);
@@ -477,7 +501,7 @@ impl<R: Tap> Sim<R> {
         let label = flow.label(index, false);
         let net = &mut self.net;
         match &mut flow.agent {
-            Agent::Silent | Agent::Datagrams(_) => return,
+            Agent::Silent | Agent::Datagrams(_) | Agent::Segment(_) => return,
             Agent::Rated(_) => {
                 self.rated_flush(index);
                 return;
@@ -509,6 +533,8 @@ impl<R: Tap> Sim<R> {
         };
         let at = match &flow.agent {
             // No connection, and nothing that the application waits for.
+            // A segment sets its timer itself.
+            Agent::Segment(_) => return,
             Agent::Silent if more == Instant::MAX => Instant::MAX,
             Agent::Silent | Agent::Datagrams(_) => more.min(record.stop),
             Agent::OneWay(ends) => ends.next_timeout().min(record.stop).min(more),

@@ -23,6 +23,7 @@ mod observers;
 mod path_mtu;
 mod peach_vegas;
 mod rates;
+mod repaired;
 mod reports;
 mod return_link;
 mod reverse;

@@ -88,6 +88,7 @@ const CASES: &[Case] = &[
             "flows.a.chain={ kind = 'split3', gateways = ['g1', 'g2'], legs = { g1 = { header-compression = 'vj', endpoint = { timestamps = false, rtt-source = 'every-ack' } } } }",
         ],
     ),
+    ("repair", &["repair.pair={ links = ['sat'] }"]),
     // Endpoints.
     ("ack-cc rfc3449", &[MARKING_BACK, "flows.a.endpoint.ecn=ask", "flows.a.endpoint.ack-cc=rfc3449"]),
     ("ack-cc rfc5690", &["flows.a.endpoint.ack-cc=rfc5690"]),

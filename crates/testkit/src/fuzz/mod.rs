@@ -2,12 +2,14 @@
 //!
 //! `fuzz/` hands them to libFuzzer; `tests/replay.rs` replays the corpus and pseudo-random bytes without it.
 
+mod frames;
 mod queue;
 mod rack;
 mod scoreboard;
 mod tcp;
 mod wire;
 
+pub use frames::repair_frames;
 pub use queue::queue_ops;
 pub use rack::rack_ops;
 pub use scoreboard::scoreboard_ops;

@@ -48,6 +48,9 @@ pub(crate) fn run(args: &EmulateArgs, own_command: &[OsString]) -> Result<(), St
     let scenario = &case.scenario;
     let group = group(scenario, args.flow.as_deref())?;
     check_rate(scenario, group, args)?;
+    if scenario.repair.iter().any(|r| r.links.iter().any(|l| group.path.contains(l))) {
+        note("warning: the emulator has the links, not the gateways of [repair]: nothing is repaired\n");
+    }
     if let Some(dir) = &args.pcap {
         for name in ["forward.pcapng", "reverse.pcapng"] {
             capture::check_overwritten(&dir.join(name), args.force).map_err(Stop::bad)?;

@@ -1,0 +1,48 @@
+//! What an end counts.
+
+use skyhaul_base::Duration;
+
+/// Counters of an end. Bytes are those in the segment, outer headers included, where nothing else is said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Datagrams that were numbered and sent.
+    pub sources: u64,
+    /// Bytes of these datagrams, without any header of a frame.
+    pub source_bytes: u64,
+    /// Bytes of headers of their frames.
+    pub header_bytes: u64,
+    /// Datagrams that passed without repair.
+    pub passed: u64,
+    /// Datagrams that the gateway's own queue dropped.
+    pub dropped: u64,
+    /// Datagrams refused because they do not fit.
+    pub too_big: u64,
+    /// Repair symbols sent.
+    pub symbols: u64,
+    /// Their bytes.
+    pub symbol_bytes: u64,
+    /// Repair symbols that became useless before their turn.
+    pub expired_symbols: u64,
+    /// Repeats sent.
+    pub repeats: u64,
+    /// Their bytes.
+    pub repeat_bytes: u64,
+    /// Reports sent.
+    pub reports: u64,
+    /// Their bytes.
+    pub report_bytes: u64,
+    /// Datagrams delivered.
+    pub delivered: u64,
+    /// Those among them that the code recovered.
+    pub recovered: u64,
+    /// Those among them that arrived after a later one had been delivered.
+    pub late: u64,
+    /// Datagrams that were never delivered.
+    pub lost: u64,
+    /// Frames refused: seen before, too old, or contradictory.
+    pub refused: u64,
+    /// Sum of the times that datagrams waited for earlier ones.
+    pub held: Duration,
+    /// The longest of these times.
+    pub longest_held: Duration,
+}

@@ -1,0 +1,147 @@
+//! One gateway's side of a segment.
+
+use crate::code::Code;
+use crate::config::Config;
+use crate::count::Counters;
+use crate::frame::{Delivery, Frame, Kind, Output, TooBig, Treatment};
+use crate::loss::Estimate;
+use crate::receiver::Receiver;
+use crate::sender::Sender;
+use crate::wire::Expected;
+use skyhaul_base::{Duration, Instant, Rate, Rng};
+use skyhaul_path::DropReason;
+
+/// One gateway's side of a segment, for both directions.
+///
+/// After every call the driver takes frames until there are none, then deliveries, and calls again at
+/// [`Self::next_timeout`]. Times do not decrease from one call to the next.
+#[derive(Debug)]
+pub struct End<C: Code> {
+    sender: Sender<C>,
+    receiver: Receiver<C>,
+    counters: Counters,
+}
+
+impl<C: Code> End<C> {
+    /// An end that has sent and received nothing. The random stream is that of its queue.
+    ///
+    /// # Panics
+    /// If the rate is zero.
+    #[must_use]
+    pub fn new(config: &Config, code: C, rng: Rng) -> Self {
+        Self {
+            sender: Sender::new(config, code, rng),
+            receiver: Receiver::new(config),
+            counters: Counters::default(),
+        }
+    }
+
+    /// A datagram for the other side. What the queue drops goes to `lost`.
+    ///
+    /// # Errors
+    /// If the datagram does not fit into a frame: the gateway has to tell its sender.
+    pub fn offer(
+        &mut self,
+        now: Instant,
+        datagram: C::Sent,
+        how: Treatment,
+        lost: &mut impl FnMut(C::Sent, DropReason),
+    ) -> Result<(), TooBig> {
+        self.sender.offer(now, datagram, how, &mut self.counters, lost)
+    }
+
+    /// A frame of the other end, authenticated; `marked` if a node in the segment has marked it as congested. False if
+    /// the frame is refused: it has arrived before, or contradicts what is known.
+    pub fn receive(&mut self, now: Instant, frame: Frame<C::Received, C::Symbol>, marked: bool) -> bool {
+        if !self.receiver.arrived(now, frame.number) {
+            self.counters.refused += 1;
+            return false;
+        }
+        let (code, counters) = (self.sender.code_mut(), &mut self.counters);
+        let refused = counters.refused;
+        match frame.kind {
+            Kind::Source { seq, floor, datagram } => {
+                self.receiver.source(now, (seq, floor), datagram, marked, code, counters);
+            }
+            Kind::Repair { first, k, parity, index, symbol } => {
+                self.receiver.symbol(now, (first, k), (parity, index), symbol, code, counters);
+            }
+            Kind::Report(report) => {
+                if !self.sender.reported(now, &report) {
+                    self.counters.refused += 1;
+                }
+            }
+        }
+        self.counters.refused == refused
+    }
+
+    /// The next frame or passing datagram to send now. What the queue drops goes to `lost`.
+    pub fn poll_frame(
+        &mut self,
+        now: Instant,
+        lost: &mut impl FnMut(C::Sent, DropReason),
+    ) -> Option<Output<C::Sent, C::Symbol>> {
+        let Self { sender, receiver, counters } = self;
+        sender.poll(now, || receiver.take_report(now), counters, lost)
+    }
+
+    /// The next datagram for this side.
+    pub fn poll_delivery(&mut self) -> Option<Delivery<C::Received>> {
+        self.receiver.poll_delivery()
+    }
+    /// The next datagram of the other side that will not be delivered any more, by its number.
+    pub fn poll_lost(&mut self) -> Option<u64> {
+        self.receiver.poll_lost()
+    }
+
+    /// When [`Self::handle_timeout`] is due, and frames may be ready; [`Instant::MAX`] for never.
+    #[must_use]
+    pub fn next_timeout(&mut self, now: Instant) -> Instant {
+        let report_at = self.receiver.report_at();
+        self.sender.next_timeout(now, report_at).min(self.receiver.next_timeout())
+    }
+    /// Time passes.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.sender.handle_timeout(now);
+        self.receiver.handle_timeout(now, &mut self.counters);
+    }
+
+    /// The rate of the segment has changed, as a modem may tell (RFC 8175 §13.3).
+    ///
+    /// # Panics
+    /// If the rate is zero.
+    pub fn set_rate(&mut self, now: Instant, rate: Rate) {
+        self.sender.set_rate(now, rate);
+    }
+
+    /// What numbers of the other end are near, to read its frames.
+    #[must_use]
+    pub fn expected(&self) -> Expected {
+        Expected {
+            number: self.receiver.next_number(),
+            seq: self.receiver.next_seq(),
+            own_number: self.sender.next_number(),
+            own_seq: self.sender.next_seq(),
+        }
+    }
+    /// What it has counted.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+    /// Its estimate of the losses of the direction into which it sends.
+    #[must_use]
+    pub fn estimate(&self) -> &Estimate {
+        self.sender.estimate()
+    }
+    /// The smoothed round-trip time of the segment.
+    #[must_use]
+    pub fn srtt(&self) -> Option<Duration> {
+        self.sender.srtt()
+    }
+    /// Datagrams and bytes in its queue.
+    #[must_use]
+    pub fn queued(&self) -> (u32, u64) {
+        self.sender.queued()
+    }
+}

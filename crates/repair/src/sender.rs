@@ -1,0 +1,559 @@
+//! The sending half of an end: queue, pacing, blocks, repeats.
+
+use crate::code::Code;
+use crate::config::Config;
+use crate::count::Counters;
+use crate::frame::{Frame, Kind, Output, Report, TooBig, Treatment};
+use crate::loss::{self, Estimate};
+use crate::wire::{RANGE, REPAIR_HEADER, REPORT, SOURCE_HEADER};
+use skyhaul_base::units::Serializer;
+use skyhaul_base::{Duration, Instant, Rate, Rng};
+use skyhaul_path::queue::Moment;
+use skyhaul_path::{DropReason, PacketView, Queue};
+use std::collections::VecDeque;
+
+/// So many frames later a frame counts as lost rather than overtaken (the packet threshold of RFC 9002 §6.1.1).
+const OVERTAKEN: u64 = 3;
+/// The longest time for which a datagram is kept.
+const KEPT: Duration = Duration::from_secs(10);
+/// Time in seconds for which unused shares of the rate for repair add up, and the bytes that may always add up: two large
+/// packets.
+const SAVED: f64 = 0.5;
+const LEAST_SAVED: f64 = 4000.0;
+
+/// A datagram in the gateway's queue.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Waiting<S> {
+    datagram: S,
+    passed: bool,
+}
+
+impl<S: PacketView> PacketView for Waiting<S> {
+    fn size(&self) -> u32 {
+        self.datagram.size()
+    }
+    fn low_priority(&self) -> bool {
+        self.datagram.low_priority()
+    }
+    fn flow(&self) -> u32 {
+        self.datagram.flow()
+    }
+    fn kind(&self) -> u8 {
+        self.datagram.kind()
+    }
+    fn is_pure_ack(&self) -> bool {
+        self.datagram.is_pure_ack()
+    }
+    fn is_ect(&self) -> bool {
+        self.datagram.is_ect()
+    }
+    fn mark_ce(&mut self) {
+        self.datagram.mark_ce();
+    }
+}
+
+/// A datagram that was sent and may be needed again.
+#[derive(Clone, Debug)]
+struct Entry<S> {
+    datagram: S,
+    sent_at: Instant,
+    /// Number of the last frame that carried it.
+    number: u64,
+    /// Number of the last frame of its block: until that one has arrived, the code may still recover it. `None` while the
+    /// block is not complete.
+    decided: Option<u64>,
+    repeats: u32,
+    /// The other end has it, or wants it no more.
+    settled: bool,
+    /// It waits for a repeat.
+    again: bool,
+}
+
+/// The block that is being filled.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    first: u64,
+    opened: Instant,
+    added: Instant,
+}
+
+/// A repair symbol that waits for its turn.
+#[derive(Clone, Debug)]
+struct Pending<Y> {
+    first: u64,
+    k: u16,
+    parity: u8,
+    index: u8,
+    symbol: Y,
+    expires: Instant,
+}
+
+/// The sending half of an end.
+#[derive(Debug)]
+pub(crate) struct Sender<C: Code> {
+    config: Config,
+    code: C,
+    rng: Rng,
+    queue: Queue<Waiting<C::Sent>>,
+    pacer: Serializer,
+    next_number: u64,
+    /// Number of the first entry.
+    first: u64,
+    entries: VecDeque<Entry<C::Sent>>,
+    block: Option<Block>,
+    symbols: VecDeque<Pending<C::Symbol>>,
+    fresh: Vec<C::Symbol>,
+    repeats: VecDeque<u64>,
+    /// Bytes that repair may use, and when they were counted.
+    saved: f64,
+    counted_at: Instant,
+    estimate: Estimate,
+    /// When frames were sent that no report has covered.
+    times: VecDeque<(u64, Instant)>,
+    largest_reported: Option<u64>,
+    srtt: Option<Duration>,
+    /// When a datagram is repeated because no report comes, and how often that has happened in a row.
+    probe_at: Instant,
+    probes: u32,
+}
+
+impl<C: Code> Sender<C> {
+    pub(crate) fn new(config: &Config, code: C, rng: Rng) -> Self {
+        let mut queue = Queue::new(&config.queue);
+        queue.set_rate(Some(config.rate));
+        let saved = (config.share * config.rate.bytes_per_sec() * SAVED).max(LEAST_SAVED);
+        Self {
+            config: *config,
+            code,
+            rng,
+            queue,
+            pacer: Serializer::new(config.rate),
+            next_number: 0,
+            first: 0,
+            entries: VecDeque::new(),
+            block: None,
+            symbols: VecDeque::new(),
+            fresh: Vec::new(),
+            repeats: VecDeque::new(),
+            saved,
+            counted_at: Instant::ZERO,
+            estimate: Estimate::new(),
+            times: VecDeque::new(),
+            largest_reported: None,
+            srtt: None,
+            probe_at: Instant::MAX,
+            probes: 0,
+        }
+    }
+
+    pub(crate) fn next_number(&self) -> u64 {
+        self.next_number
+    }
+    pub(crate) fn next_seq(&self) -> u64 {
+        self.first + self.entries.len() as u64
+    }
+    pub(crate) fn estimate(&self) -> &Estimate {
+        &self.estimate
+    }
+    pub(crate) fn srtt(&self) -> Option<Duration> {
+        self.srtt
+    }
+    pub(crate) fn queued(&self) -> (u32, u64) {
+        (self.queue.len(), self.queue.bytes())
+    }
+    pub(crate) fn code_mut(&mut self) -> &mut C {
+        &mut self.code
+    }
+
+    /// The rate of the segment has changed.
+    pub(crate) fn set_rate(&mut self, now: Instant, rate: Rate) {
+        self.earn(now);
+        self.config.rate = rate;
+        self.pacer.set_rate(rate);
+        self.queue.set_rate(Some(rate));
+    }
+
+    /// A datagram enters the queue.
+    pub(crate) fn offer(
+        &mut self,
+        now: Instant,
+        datagram: C::Sent,
+        how: Treatment,
+        counters: &mut Counters,
+        lost: &mut impl FnMut(C::Sent, DropReason),
+    ) -> Result<(), TooBig> {
+        let (size, largest) = (datagram.size(), self.config.largest_datagram());
+        if how == Treatment::Repaired && size > largest {
+            counters.too_big += 1;
+            return Err(TooBig { size, largest });
+        }
+        let waiting = Waiting { datagram, passed: how == Treatment::Passed };
+        let mut gone = |w: Waiting<C::Sent>, why| {
+            counters.dropped += 1;
+            lost(w.datagram, why);
+        };
+        self.queue.enqueue(&mut Moment::new(now, &mut self.rng), waiting, None, &mut gone);
+        Ok(())
+    }
+
+    /// Earns the share of the rate since the last call.
+    fn earn(&mut self, now: Instant) {
+        let rate = self.config.share * self.config.rate.bytes_per_sec();
+        self.saved =
+            (self.saved + rate * (now - self.counted_at).as_secs_f64()).min((rate * SAVED).max(LEAST_SAVED));
+        self.counted_at = now;
+    }
+
+    /// When the block that is being filled is complete at the latest: it has no more time, or nothing has been added for a
+    /// quarter of it.
+    fn closes(&self) -> Option<Instant> {
+        let (block, fill) = (self.block?, self.config.fill_time);
+        Some((block.opened + fill).min(block.added + fill.mul_f64(0.25)))
+    }
+
+    /// Closes the block if it is due.
+    fn close(&mut self, now: Instant) {
+        let Some(block) = self.block else { return };
+        let k = (self.next_seq() - block.first) as u32;
+        if k < u32::from(self.config.block) && self.closes().is_some_and(|at| at > now) {
+            return;
+        }
+        self.block = None;
+        self.earn(now);
+        let (offset, outer) = ((block.first - self.first) as usize, self.config.outer);
+        let (loss, burst) = (self.estimate.loss(), self.estimate.burst());
+        let wanted = loss::parity(k, loss, burst, self.config.residual, k.min(255));
+        let size = self.entries.range(offset..).map(|e| e.datagram.size()).max().unwrap_or(0) + 3;
+        let each = f64::from(size + REPAIR_HEADER + outer);
+        let parity = wanted.min((self.saved / each).max(0.0) as u32) as u8;
+        if parity > 0 {
+            let datagrams = self.entries.range(offset..).map(|e| &e.datagram);
+            self.code.encode(datagrams, parity, &mut self.fresh);
+        }
+        let made = self.fresh.len();
+        if made == 0 {
+            self.decide(block.first, k as u16, None);
+        }
+        self.saved -= each * made as f64;
+        let expires = now + self.config.fill_time + self.config.fill_time;
+        for (index, symbol) in (0..=u8::MAX).zip(self.fresh.drain(..)) {
+            let k = k as u16;
+            self.symbols.push_back(Pending { first: block.first, k, parity, index, symbol, expires });
+        }
+    }
+
+    /// No more symbols of a block will be sent after this frame, or after its datagrams.
+    fn decide(&mut self, first: u64, k: u16, number: Option<u64>) {
+        for seq in first.max(self.first)..first + u64::from(k) {
+            if let Some(entry) = self.entries.get_mut((seq - self.first) as usize) {
+                entry.decided = Some(number.unwrap_or(entry.number));
+            }
+        }
+    }
+
+    /// A repeat would come too late.
+    fn hopeless(config: &Config, now: Instant, entry: &Entry<C::Sent>) -> bool {
+        let bound = if config.resequence.is_zero() { KEPT } else { config.resequence };
+        now >= entry.sent_at + bound
+    }
+
+    /// Forgets datagrams about which nothing more will be sent.
+    fn forget(&mut self, now: Instant) {
+        let open = self.block.map_or(u64::MAX, |b| b.first);
+        while let Some(e) = self.entries.front() {
+            let over = e.settled
+                || Self::hopeless(&self.config, now, e)
+                || e.decided.is_some() && e.repeats >= self.config.retries;
+            if !over || self.first >= open {
+                break;
+            }
+            self.entries.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// Whether repair may use this many bytes.
+    fn may_spend(&self, bytes: u32) -> bool {
+        self.saved >= f64::from(bytes)
+    }
+
+    /// Size of the frame that carries a datagram.
+    fn frame_size(&self, datagram: &C::Sent) -> u32 {
+        datagram.size() + SOURCE_HEADER + self.config.outer
+    }
+
+    /// The datagram whose repeat is next, and its size.
+    fn next_repeat(&mut self, now: Instant) -> Option<(u64, u32)> {
+        while let Some(&seq) = self.repeats.front() {
+            let entry = seq.checked_sub(self.first).and_then(|i| self.entries.get(i as usize));
+            match entry {
+                Some(e) if !e.settled && !Self::hopeless(&self.config, now, e) => {
+                    return Some((seq, self.frame_size(&e.datagram)));
+                }
+                _ => self.repeats.pop_front(),
+            };
+        }
+        None
+    }
+
+    /// Drops symbols whose turn did not come in time.
+    fn expire(&mut self, now: Instant, counters: &mut Counters) {
+        while let Some(symbol) = self.symbols.front().filter(|s| s.expires <= now) {
+            let (first, k) = (symbol.first, symbol.k);
+            self.symbols.pop_front();
+            counters.expired_symbols += 1;
+            if self.symbols.front().is_none_or(|next| next.first != first) {
+                self.decide(first, k, self.next_number.checked_sub(1));
+            }
+        }
+    }
+
+    /// The next frame. `report` is what this end wants to report, if that is due.
+    pub(crate) fn poll(
+        &mut self,
+        now: Instant,
+        report: impl FnOnce() -> Option<Report>,
+        counters: &mut Counters,
+        lost: &mut impl FnMut(C::Sent, DropReason),
+    ) -> Option<Output<C::Sent, C::Symbol>> {
+        self.close(now);
+        self.expire(now, counters);
+        self.forget(now);
+        if now < self.pacer.free_at() {
+            return None;
+        }
+        if let Some(report) = report() {
+            let size = REPORT + RANGE * report.missing.as_slice().len() as u32 + self.config.outer;
+            counters.reports += 1;
+            counters.report_bytes += u64::from(size);
+            let number = self.take_number(now);
+            return Some(self.sent(now, Frame { number, kind: Kind::Report(report) }, size, false));
+        }
+        self.earn(now);
+        if let Some((seq, size)) = self.next_repeat(now) {
+            if self.may_spend(size) {
+                return self.repeat(now, seq, size, counters);
+            }
+        }
+        if !self.config.low_priority && !self.symbols.is_empty() {
+            return self.symbol(now, counters);
+        }
+        let mut gone = |w: Waiting<C::Sent>, why| {
+            counters.dropped += 1;
+            lost(w.datagram, why);
+        };
+        let next = self.queue.dequeue(&mut Moment::new(now, &mut self.rng), &mut gone);
+        match next {
+            Some(Waiting { datagram, passed: true }) => {
+                counters.passed += 1;
+                self.pacer.send(now, datagram.size());
+                Some(Output::Plain(datagram))
+            }
+            Some(Waiting { datagram, passed: false }) => Some(self.source(now, datagram, counters)),
+            None => self.symbol(now, counters),
+        }
+    }
+
+    fn take_number(&mut self, now: Instant) -> u64 {
+        let number = self.next_number;
+        self.next_number += 1;
+        self.times.push_back((number, now));
+        number
+    }
+
+    /// A frame leaves.
+    fn sent(
+        &mut self,
+        now: Instant,
+        frame: Frame<C::Sent, C::Symbol>,
+        size: u32,
+        low_priority: bool,
+    ) -> Output<C::Sent, C::Symbol> {
+        self.pacer.send(now, size);
+        if !matches!(frame.kind, Kind::Report(_)) && self.config.retries > 0 {
+            self.probe_at = now + self.patience();
+        }
+        Output::Frame { frame, size, low_priority }
+    }
+
+    /// Time after which a report should have come.
+    fn patience(&self) -> Duration {
+        let rtt = self.srtt.map_or(Duration::from_secs(1), |rtt| rtt.mul_f64(1.25));
+        let once = rtt + self.config.report + Duration::from_millis(50);
+        once.mul_f64(f64::from(1_u32 << self.probes.min(5)))
+    }
+
+    /// A datagram is sent for the first time.
+    fn source(
+        &mut self,
+        now: Instant,
+        datagram: C::Sent,
+        counters: &mut Counters,
+    ) -> Output<C::Sent, C::Symbol> {
+        let (seq, size) = (self.next_seq(), self.frame_size(&datagram));
+        let number = self.take_number(now);
+        let coded = self.config.fec && (self.block.is_some() || self.estimate.loss() > 0.0);
+        if coded {
+            match &mut self.block {
+                Some(block) => block.added = now,
+                none => *none = Some(Block { first: seq, opened: now, added: now }),
+            }
+        }
+        let floor = Some(self.first);
+        self.entries.push_back(Entry {
+            datagram: datagram.clone(),
+            sent_at: now,
+            number,
+            decided: (!coded).then_some(number),
+            repeats: 0,
+            settled: false,
+            again: false,
+        });
+        counters.sources += 1;
+        counters.source_bytes += u64::from(datagram.size());
+        counters.header_bytes += u64::from(size - datagram.size());
+        self.probes = 0;
+        let low_priority = datagram.low_priority();
+        let frame = Frame { number, kind: Kind::Source { seq, floor, datagram } };
+        let output = self.sent(now, frame, size, low_priority);
+        // A full block is closed at once, so that its symbols follow its last datagram.
+        self.close(now);
+        output
+    }
+
+    fn repeat(
+        &mut self,
+        now: Instant,
+        seq: u64,
+        size: u32,
+        counters: &mut Counters,
+    ) -> Option<Output<C::Sent, C::Symbol>> {
+        self.repeats.pop_front();
+        let number = self.take_number(now);
+        let floor = Some(self.first);
+        let entry = self.entries.get_mut(seq.checked_sub(self.first)? as usize)?;
+        entry.number = number;
+        entry.repeats += 1;
+        entry.again = false;
+        let datagram = entry.datagram.clone();
+        self.saved -= f64::from(size);
+        counters.repeats += 1;
+        counters.repeat_bytes += u64::from(size);
+        let low_priority = datagram.low_priority();
+        let frame = Frame { number, kind: Kind::Source { seq, floor, datagram } };
+        Some(self.sent(now, frame, size, low_priority))
+    }
+
+    fn symbol(&mut self, now: Instant, counters: &mut Counters) -> Option<Output<C::Sent, C::Symbol>> {
+        let Pending { first, k, parity, index, symbol, .. } = self.symbols.pop_front()?;
+        let number = self.take_number(now);
+        let size = C::size(&symbol) + REPAIR_HEADER + self.config.outer;
+        counters.symbols += 1;
+        counters.symbol_bytes += u64::from(size);
+        if self.symbols.front().is_none_or(|next| next.first != first) {
+            self.decide(first, k, Some(number));
+        }
+        let low_priority = self.config.low_priority;
+        let frame = Frame { number, kind: Kind::Repair { first, k, parity, index, symbol } };
+        Some(self.sent(now, frame, size, low_priority))
+    }
+
+    /// The other end reports. False if the report contradicts what was sent.
+    pub(crate) fn reported(&mut self, now: Instant, report: &Report) -> bool {
+        let end = self.next_seq();
+        if report.largest >= self.next_number || report.next > end || report.base > report.next {
+            return false;
+        }
+        while let Some(&(number, at)) = self.times.front().filter(|(n, _)| *n <= report.largest) {
+            if number == report.largest {
+                let sample = (now - at).saturating_sub(report.delay);
+                self.srtt = Some(self.srtt.map_or(sample, |s| s.mul_f64(0.875) + sample.mul_f64(0.125)));
+            }
+            self.times.pop_front();
+        }
+        self.estimate.reported(report.received, report.lost, report.bursts);
+        let newest = self.largest_reported.is_none_or(|largest| report.largest >= largest);
+        if newest {
+            self.largest_reported = Some(report.largest);
+            self.probes = 0;
+        }
+        let mut missing = report.missing.as_slice().iter().copied().peekable();
+        let first = self.first;
+        for (seq, entry) in (first..report.next).zip(&mut self.entries) {
+            while missing.next_if(|(from, len)| from + u64::from(*len) <= seq).is_some() {}
+            if seq < report.base || missing.peek().is_none_or(|(from, _)| seq < *from) {
+                entry.settled = true;
+                continue;
+            }
+            let passed = entry.decided.map(|decided| decided.max(entry.number) + OVERTAKEN);
+            if newest
+                && !entry.settled
+                && !entry.again
+                && entry.repeats < self.config.retries
+                && passed.is_some_and(|passed| passed <= report.largest)
+                && !Self::hopeless(&self.config, now, entry)
+            {
+                entry.again = true;
+                self.repeats.push_back(seq);
+            }
+        }
+        if newest && report.largest + 1 >= self.next_number {
+            // No later frame will show that the last datagrams were lost and not overtaken.
+            let open = self.config.retries > 0 && self.entries.iter().any(|e| !e.settled);
+            self.probe_at = if open { now + self.patience() } else { Instant::MAX };
+        }
+        self.forget(now);
+        true
+    }
+
+    /// No report has come: the newest datagram is repeated, so that one comes (the probe of RFC 9002 §6.2).
+    fn probe(&mut self, now: Instant) {
+        let retries = self.config.retries;
+        let config = self.config;
+        let may = |e: &Entry<C::Sent>| {
+            !e.settled && !e.again && e.repeats < retries && !Self::hopeless(&config, now, e)
+        };
+        let Some(back) = self.entries.iter().rev().position(may) else {
+            self.probe_at = Instant::MAX;
+            return;
+        };
+        let index = self.entries.len() - 1 - back;
+        self.entries[index].again = true;
+        self.repeats.push_back(self.first + index as u64);
+        self.probes += 1;
+        self.probe_at = now + self.patience();
+    }
+
+    /// The time has come that [`Self::next_timeout`] has told.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        if self.probe_at <= now {
+            self.probe(now);
+        }
+        // Frames without a report in a long time will have none: they need no time any more.
+        while self.times.front().is_some_and(|(_, at)| now - *at > KEPT) {
+            self.times.pop_front();
+        }
+    }
+
+    /// When a call is due; not before `free`, the time at which the next frame may leave, for a `report` or anything else
+    /// that waits.
+    pub(crate) fn next_timeout(&mut self, now: Instant, report_at: Instant) -> Instant {
+        let free = self.pacer.free_at();
+        let mut at = report_at.max(free).min(self.probe_at).min(self.closes().unwrap_or(Instant::MAX));
+        if !self.queue.is_empty() || !self.symbols.is_empty() {
+            at = at.min(free);
+        }
+        if let Some((_, size)) = self.next_repeat(now) {
+            let short = (f64::from(size) - self.saved).max(0.0);
+            let rate = self.config.share * self.config.rate.bytes_per_sec();
+            // A nanosecond more, so that rounding does not make it too early.
+            let wait = if short > 0.0 {
+                Duration::from_secs_f64(short / rate) + Duration::from_nanos(1)
+            } else {
+                Duration::ZERO
+            };
+            at = at.min(free.max(self.counted_at + wait));
+        }
+        at
+    }
+}

@@ -1,0 +1,103 @@
+//! Frames of the other gateway.
+
+use super::ByteReader;
+use skyhaul_base::{Duration, Instant, Rate, Rng};
+use skyhaul_path::QueueConfig;
+use skyhaul_repair::code::{Datagram, ReedSolomon};
+use skyhaul_repair::wire::{self, Expected};
+use skyhaul_repair::{Config, End, Frame, Kind, Output, Treatment};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The first bytes choose what an end has sent before, the rest are frames, each after its length. Bytes are refused, or
+/// read; what was read means the same when it is written and read again. An end that is given any frames delivers no
+/// datagram twice, holds none too long, and comes to rest.
+///
+/// # Panics
+/// If one of these fails.
+pub fn repair_frames(data: &[u8]) {
+    let mut from = ByteReader(data);
+    let config = Config {
+        retries: from.below(4) as u32,
+        resequence: Duration::from_millis(from.byte().into()),
+        fec: !from.one_in(4),
+        low_priority: from.one_in(3),
+        ..Config::new(Rate::from_bits_per_sec(10_000_000), QueueConfig::packets(1000))
+    };
+    let mut end = End::new(&config, ReedSolomon, Rng::stream(1, "fuzz"));
+    let mut now = Instant::ZERO;
+    for _ in 0..from.below(50) {
+        let datagram = Datagram { bytes: vec![7; 1 + from.below(200)], ..Datagram::default() };
+        let fits = end.offer(now, datagram, Treatment::Repaired, &mut |_, _| {});
+        assert!(fits.is_ok());
+    }
+    let mut delivered = BTreeSet::new();
+    while !from.is_empty() {
+        let len = usize::from(from.byte()).min(from.0.len());
+        let (bytes, rest) = from.0.split_at(len);
+        from.0 = rest;
+        now = now + Duration::from_micros(500 * (1 + len as u64));
+        one(bytes, &end.expected());
+        if let Ok(frame) = wire::decode(bytes, &end.expected()) {
+            end.receive(now, owned(&frame), len % 7 == 0);
+        }
+        drain(&mut end, now, &mut delivered);
+    }
+    // Time goes on until nothing is left to do.
+    for _ in 0..100_000 {
+        let next = end.next_timeout(now);
+        if next == Instant::MAX {
+            let longest = end.counters().longest_held;
+            assert!(longest <= config.resequence, "{longest:?}");
+            return;
+        }
+        now = now.max(next);
+        end.handle_timeout(now);
+        drain(&mut end, now, &mut delivered);
+    }
+    panic!("no rest");
+}
+
+fn owned(frame: &Frame<&[u8], &[u8]>) -> Frame<Arc<[u8]>, Vec<u8>> {
+    let kind = match frame.kind {
+        Kind::Source { seq, floor, datagram } => Kind::Source { seq, floor, datagram: Arc::from(datagram) },
+        Kind::Repair { first, k, parity, index, symbol } => {
+            Kind::Repair { first, k, parity, index, symbol: symbol.to_vec() }
+        }
+        Kind::Report(report) => Kind::Report(report),
+    };
+    Frame { number: frame.number, kind }
+}
+
+fn drain(end: &mut End<ReedSolomon>, now: Instant, delivered: &mut BTreeSet<u64>) {
+    while let Some(output) = end.poll_frame(now, &mut |_, _| {}) {
+        let Output::Frame { frame, size, .. } = output else { panic!("nothing passes") };
+        let mut bytes = Vec::new();
+        match frame.kind {
+            Kind::Source { seq, floor, datagram } => {
+                let kind = Kind::Source { seq, floor, datagram: datagram.bytes };
+                wire::encode::<Vec<u8>, Vec<u8>>(&Frame { number: frame.number, kind }, &mut bytes);
+            }
+            Kind::Repair { first, k, parity, index, symbol } => {
+                let kind = Kind::Repair { first, k, parity, index, symbol };
+                wire::encode::<Vec<u8>, Vec<u8>>(&Frame { number: frame.number, kind }, &mut bytes);
+            }
+            Kind::Report(report) => {
+                let kind = Kind::Report(report);
+                wire::encode::<Vec<u8>, Vec<u8>>(&Frame { number: frame.number, kind }, &mut bytes);
+            }
+        }
+        assert_eq!(bytes.len() as u32 + Config::OUTER, size, "sizes are as counted");
+    }
+    while let Some(delivery) = end.poll_delivery() {
+        assert!(delivered.insert(delivery.seq), "{} came twice", delivery.seq);
+    }
+    while end.poll_lost().is_some() {}
+}
+
+fn one(bytes: &[u8], expected: &Expected) {
+    let Ok(frame) = wire::decode(bytes, expected) else { return };
+    let mut again = Vec::new();
+    wire::encode(&frame, &mut again);
+    assert_eq!(wire::decode(&again, expected).as_ref(), Ok(&frame));
+}
