@@ -116,6 +116,10 @@ impl Buf {
         ack::renumber(&mut bytes, tcp, number)?;
         Some(Self { bytes, ticket: None, ..*self })
     }
+    /// The same packet once more, in a buffer of exactly its length.
+    pub(super) fn duplicate(&self) -> Self {
+        Self { bytes: self.data().to_vec(), ticket: None, ..*self }
+    }
     /// The bytes of the packet.
     pub(super) fn data(&self) -> &[u8] {
         self.bytes.get(..self.len as usize).unwrap_or_default()

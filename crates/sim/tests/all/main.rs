@@ -8,6 +8,7 @@ mod closed_forms;
 mod common;
 mod cuts;
 mod diversity;
+mod duplicates;
 mod engine;
 mod fades;
 mod fast_start;

@@ -143,6 +143,7 @@ fn a_scenario() -> impl Strategy<Value = String> {
                 "fec = { kind = \"block\", n = 12, k = 10 }",
                 "arq = { retries = 3 }",
                 "drop-in-flight = true",
+                "duplicate = 0.05",
             ][..],
         ),
     );

@@ -134,7 +134,7 @@ fn links() {
         (
             "rate = \"10.4 Mbit/s\"",
             "rate = \"10.4 Mbit/s\"\nrtae = \"1 Mbit/s\"",
-            "geo.toml:6: links.sat.rtae: unknown key, did you mean \"rate\"? (known: packet, rate, delay, orbit, allow-reorder, queue, error, ack-errors, ack-size, reconstruct-acks, up, drop-in-flight, fade, fec, arq, reverse)",
+            "geo.toml:6: links.sat.rtae: unknown key, did you mean \"rate\"? (known: packet, rate, delay, orbit, allow-reorder, queue, error, duplicate, ack-errors, ack-size, reconstruct-acks, up, drop-in-flight, fade, fec, arq, reverse)",
         ),
         (
             "queue = { kind = \"strict-pushout\", limit = \"50 packets\" }",

@@ -193,7 +193,7 @@ fn overrides() {
         ),
         (
             "links.sat.eror.p=0.1",
-            "--set: links.sat.eror: unknown key, did you mean \"error\"? (known: packet, rate, delay, orbit, allow-reorder, queue, error, ack-errors, ack-size, reconstruct-acks, up, drop-in-flight, fade, fec, arq, reverse)",
+            "--set: links.sat.eror: unknown key, did you mean \"error\"? (known: packet, rate, delay, orbit, allow-reorder, queue, error, duplicate, ack-errors, ack-size, reconstruct-acks, up, drop-in-flight, fade, fec, arq, reverse)",
         ),
         (
             "links.sat.rate.x=1",
