@@ -142,6 +142,9 @@ impl PacketView for Buf {
     fn is_ect(&self) -> bool {
         self.class.ecn != 0
     }
+    fn is_l4s(&self) -> bool {
+        self.class.ecn & 1 == 1
+    }
     fn mark_ce(&mut self) {
         if self.is_ect() {
             self.class.ecn = 3;

@@ -74,6 +74,7 @@ const QUEUES: &[&str] = &[
     "codel",
     "fq-codel",
     "pie",
+    "dual-pi2",
     "ack-filter",
     "ack-decimation",
     "ack-compaction",

@@ -121,6 +121,7 @@ const CASES: &[Case] = &[
     ("queue codel", &["links.sat.queue={ kind = 'codel', limit = '10 packets' }"]),
     ("queue drop-tail", &[]),
     ("queue fifo-pushout", &["links.sat.queue={ kind = 'fifo-pushout', limit = '10 packets' }"]),
+    ("queue dual-pi2", &["links.sat.queue={ kind = 'dual-pi2', limit = '10 packets' }"]),
     ("queue fq-codel", &["links.sat.queue={ kind = 'fq-codel', limit = '10 packets' }"]),
     ("queue gtnets", &["links.sat.queue={ kind = 'gtnets', limit = '10 packets' }"]),
     ("queue pie", &["links.sat.queue={ kind = 'pie', limit = '10 packets' }"]),

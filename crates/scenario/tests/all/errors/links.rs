@@ -144,7 +144,7 @@ fn links() {
         (
             "kind = \"strict-pushout\"",
             "kind = \"strict-push-out\"",
-            "geo.toml:7: links.sat.queue.kind: \"strict-push-out\" is unknown, did you mean \"strict-pushout\"? (known: ack-compaction, ack-decimation, ack-filter, acks-first, codel, drop-tail, fifo-pushout, fq-codel, gtnets, pie, plain, red, strict-pushout, threshold, two-band, wred)",
+            "geo.toml:7: links.sat.queue.kind: \"strict-push-out\" is unknown, did you mean \"strict-pushout\"? (known: ack-compaction, ack-decimation, ack-filter, acks-first, codel, drop-tail, dual-pi2, fifo-pushout, fq-codel, gtnets, pie, plain, red, strict-pushout, threshold, two-band, wred)",
         ),
         (
             "kind = \"strict-pushout\"",
@@ -164,7 +164,7 @@ fn links() {
         (
             "kind = \"strict-pushout\"",
             "kind = \"codel\", update = \"15 ms\"",
-            "geo.toml:7: links.sat.queue.update: only the kind \"pie\" has this key",
+            "geo.toml:7: links.sat.queue.update: only the kinds \"dual-pi2\" and \"pie\" have this key",
         ),
         (
             "kind = \"strict-pushout\"",
