@@ -111,8 +111,8 @@ pub(crate) struct Tally {
     cep: u32,
     /// `s.ceb`, its lowest 24 bits.
     ceb: u32,
-    /// The peer's options arrive.
-    options: bool,
+    /// Marks that were counted since `ceb` was last told; `None` before the first option.
+    since: Option<u32>,
     /// Marks that were fed back, all together.
     total: u64,
 }
@@ -120,7 +120,7 @@ pub(crate) struct Tally {
 impl Tally {
     /// At the start of a connection; `marked`: our SYN-ACK arrived with CE.
     pub(crate) const fn new(marked: bool) -> Self {
-        Self { cep: FIRST_CEP + marked as u32, ceb: EcnBytes::INITIAL.ce, options: false, total: 0 }
+        Self { cep: FIRST_CEP + marked as u32, ceb: EcnBytes::INITIAL.ce, since: None, total: 0 }
     }
     /// Marks that were fed back since the start of the connection.
     pub(crate) const fn total(&self) -> u64 {
@@ -137,13 +137,18 @@ impl Tally {
         let more = match feedback.ce_bytes {
             Some(ceb) => {
                 let bytes = ceb.wrapping_sub(self.ceb) & EcnBytes::MASK;
-                (self.ceb, self.options) = (ceb & EcnBytes::MASK, true);
                 // As many whole cycles of the three bits as fit the bytes best.
                 let packets = u64::from(bytes).div_ceil(smss) as u32;
-                (packets.saturating_sub(least) + 4) / 8 * 8 + least
+                let known = self.since.unwrap_or(0) + least;
+                self.ceb = ceb & EcnBytes::MASK;
+                (packets.saturating_sub(known) + 4) / 8 * 8 + least
             }
-            None if self.options || delivered < 8 => least,
+            None if self.since.is_some() || delivered < 8 => least,
             None => delivered - (delivered.wrapping_sub(least) & 7),
+        };
+        self.since = match feedback.ce_bytes {
+            Some(_) => Some(0),
+            None => self.since.map(|n| n.saturating_add(more)),
         };
         self.cep = self.cep.wrapping_add(more);
         self.total += u64::from(more);

@@ -367,8 +367,7 @@ impl Head {
     #[inline]
     #[must_use]
     pub const fn probe_id(&self) -> Option<u16> {
-        let numbered = self.bits & Self::NUMBERED != 0 && self.bits & Self::MARK != 0;
-        debug_assert!(!numbered || self.mark() as u8 != 0, "only probes and answers have numbers");
+        let numbered = self.bits & Self::NUMBERED != 0 && !Self::bits_are_ordinary(self.bits);
         if numbered { Some(self.probe) } else { None }
     }
     /// Whether the segment is marked as low priority at the IP layer.

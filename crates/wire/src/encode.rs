@@ -9,6 +9,7 @@ use skyhaul_tcp::{Codepoint, Flags, Mark, Segment};
 
 /// Codepoints of RFC 3168 §5.
 const ECT_0: u8 = 2;
+const ECT_1: u8 = 1;
 const CE: u8 = 3;
 
 /// Source of the payload.

@@ -1,7 +1,7 @@
 //! The end of a one-way flow that sends the data.
 
 use super::Exception;
-use crate::accecn::Feedback;
+use crate::accecn::{Echo, Feedback};
 use crate::error::Rejected;
 use crate::segment::{Codepoint, Extras, Flags, Head, Mark, Seq, Waves};
 use crate::sender::{Arrival, FIRST, OutgoingSegment, Sender};
@@ -166,6 +166,11 @@ impl<S: Store> Source<S> {
             let marked = self.ecn.is_some() && head.ecn() == Codepoint::Marked;
             ratio.acknowledged(&self.sender.ack_sample(una, repairing, marked));
         }
+        if let Some(exception) = &mut self.exception {
+            if exception.accurate.as_mut().is_some_and(|echo| echo.arrived(head.ecn(), head.len)) {
+                exception.acks_due += 1;
+            }
+        }
         if let (Some(stamps), Some((val, _))) = (&mut self.stamps, head.ts()) {
             if !stamps.is_overtaken(val, head.mark()) {
                 stamps.recent = val;
@@ -214,7 +219,8 @@ impl<S: Store> Source<S> {
         exception.acks_due -= 1;
         let seq = Seq(self.sender.max() as u32);
         let mut head = Head { seq, ack: Seq(FIRST as u32), window: self.window, ..Head::ACK };
-        let feeds_back = exception.accurate.as_mut().map(Echo::feed_back);
+        let accurate = self.exception.as_mut().and_then(|e| e.accurate.as_mut());
+        let feeds_back = accurate.map(Echo::feed_back);
         head.flags = head.flags.with(feeds_back.unwrap_or_default());
         if let Some(stamps) = &self.stamps {
             head.set_ts(stamps.stamp(now));
@@ -252,6 +258,9 @@ impl<S: Store> Source<S> {
             if out.first && !self.accurate && self.sender.take_reduction() {
                 head.flags = head.flags.with(Flags::CWR);
             }
+        }
+        if let Some(echo) = self.exception.as_mut().and_then(|e| e.accurate.as_mut()) {
+            head.flags = head.flags.with(echo.feed_back());
         }
         let end = out.seq + u64::from(out.len);
         let ack_ratio = self.exception.as_mut().and_then(|e| e.ack_ratio.as_mut()?.tell(end));

@@ -302,6 +302,11 @@ impl<S: Store> Sender<S> {
     pub(crate) fn count_marks(&mut self, marked: bool) {
         self.engine.arrived.marks = Some(Tally::new(marked));
     }
+    /// Packets that the peer has reported as ECN-marked (RFC 9768); `None` without accurate ECN.
+    #[must_use]
+    pub fn marks_reported(&self) -> Option<u64> {
+        self.engine.arrived.marks.as_ref().map(Tally::total)
+    }
     /// Whether a recovery is in progress.
     pub(crate) fn is_repairing(&self) -> bool {
         !self.engine.state.is_open()

@@ -19,7 +19,7 @@ fn ect0(id: u32) -> Pkt {
 /// A queue whose controller stands still at this probability.
 fn still(p: f64) -> DualPi2<Pkt> {
     let config = Config { alpha: 0.0, beta: 0.0, ..Config::default() };
-    let mut q = *Model::build(&config);
+    let mut q = *<Config as Model>::build::<Pkt>(&config);
     q.pi.p = p;
     q
 }
