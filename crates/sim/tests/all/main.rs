@@ -15,6 +15,7 @@ mod fast_start;
 mod golden;
 mod handover;
 mod headers;
+mod l4s;
 mod loss_classifier;
 mod marks;
 mod measures;
