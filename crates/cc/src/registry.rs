@@ -3,8 +3,8 @@
 
 use crate::action::{Actions, Policy, Priority, Window};
 use crate::alg::{
-    bbr, bbr3, cubic, fast_start, gaimd, hark, hybla, peach, peach_plus, prague, reno, scps_like, tcp_probing,
-    tcp_real, tibet, vegas, westwood, westwood_abse, westwood_plus,
+    bbr, bbr3, cubic, fast_start, gaimd, hark, hybla, peach, peach_plus, prague, reno, scps_like,
+    tcp_probing, tcp_real, tibet, vegas, westwood, westwood_abse, westwood_plus,
 };
 use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, Cx, Facts, Lost, ProbeEvent, Sent, Signal, Start, Transmit};

@@ -43,7 +43,9 @@ pub use loss::scoreboard::{NextSeg, Scoreboard};
 pub use one_way::{HandshakeResult, Sink, Source, one_way};
 pub use receiver::{Blocks, Data, ProbeAnswer, Receiver};
 pub use rtt::Estimator as RttEstimator;
-pub use segment::{Codepoint, EcnBytes, Extras, Flags, Head, Mark, SackBlocks, Segment, Seq, SynOptions, Waves};
+pub use segment::{
+    Codepoint, EcnBytes, Extras, Flags, Head, Mark, SackBlocks, Segment, Seq, SynOptions, Waves,
+};
 pub use sender::{
     Arrival, Bursts, CongestionReport, CongestionSignal, Counters, OutgoingSegment, Peer, Sender, Snapshot,
 };

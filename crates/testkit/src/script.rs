@@ -17,7 +17,8 @@ use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::Config as Control;
 use skyhaul_tcp::config::ProbeNegotiation;
 use skyhaul_tcp::{
-    Codepoint, Config, Connection, EcnBytes, Established, Event, Flags, Mark, Rejected, SackBlocks, Segment, Seq, Store,
+    Codepoint, Config, Connection, EcnBytes, Established, Event, Flags, Mark, Rejected, SackBlocks, Segment,
+    Seq, Store,
 };
 use std::collections::VecDeque;
 

@@ -291,9 +291,12 @@ fn the_option_of_accurate_ecn_is_written_as_the_rfc_draws_it() {
         for ts in [None, Some((1, 2))] {
             let s = Segment { flags: Flags::ACK, ts, ecn_bytes: Some(counters), ..Segment::default() };
             let mut out = vec![0; MAX_HEADER];
-            let n = encode(&mut out, &envelope, &agreed, &s, Payload::Bytes(&[])).expect("expressible").written;
+            let n =
+                encode(&mut out, &envelope, &agreed, &s, Payload::Bytes(&[])).expect("expressible").written;
             assert!(out[..n].ends_with(option), "{counters:?}: {:?}", &out[40..n]);
-            let Transport::Tcp(t) = Packet::parse(&out[..n]).expect("well-formed").transport else { panic!("TCP") };
+            let Transport::Tcp(t) = Packet::parse(&out[..n]).expect("well-formed").transport else {
+                panic!("TCP")
+            };
             assert_eq!(t.segment(&agreed), s);
         }
     }
@@ -317,7 +320,9 @@ fn the_flag_ae_is_the_last_bit_before_the_flags() {
         let mut out = vec![0; MAX_HEADER];
         let n = encode(&mut out, &envelope, &Agreement::default(), &s, Payload::Bytes(&[])).unwrap().written;
         assert_eq!((out[32] & 1, out[33]), (ace >> 2, 0x10 | (ace & 3) << 6));
-        let Transport::Tcp(t) = Packet::parse(&out[..n]).expect("well-formed").transport else { panic!("TCP") };
+        let Transport::Tcp(t) = Packet::parse(&out[..n]).expect("well-formed").transport else {
+            panic!("TCP")
+        };
         assert_eq!(t.flags, flags);
     }
 }

@@ -83,12 +83,7 @@ impl Model for Config {
         Ok(())
     }
     fn build<P>(&self) -> Box<DualPi2<P>> {
-        Box::new(DualPi2 {
-            l: Fifo::new(),
-            c: Fifo::new(),
-            pi: Pi::new(*self),
-            credit: 0.0,
-        })
+        Box::new(DualPi2 { l: Fifo::new(), c: Fifo::new(), pi: Pi::new(*self), credit: 0.0 })
     }
     fn words(&self) -> &'static str {
         "two queues with coupled marking, for scalable and classic traffic (DualPI2)"

@@ -33,7 +33,8 @@ impl Naive {
             let at = self.updates * t;
             let longest = |l: bool| self.list.iter().find(|w| is_l(&w.1) == l).map_or(0, |w| at - w.0);
             let curq = longest(true).max(longest(false)) as f64 / 1e9;
-            let step = self.c.alpha * (curq - self.c.target.as_secs_f64()) + self.c.beta * (curq - self.prevq);
+            let step =
+                self.c.alpha * (curq - self.c.target.as_secs_f64()) + self.c.beta * (curq - self.prevq);
             self.p = (self.p + step).clamp(0.0, 1.0);
             self.prevq = curq;
         }
@@ -111,13 +112,15 @@ impl Naive {
 fn config() -> impl Strategy<Value = dual_pi2::Config> {
     let gain = prop_oneof![Just(1.0), Just(10.0), Just(100.0)];
     let share = prop_oneof![Just(0.0625), Just(0.5)];
-    (gain, share, prop_oneof![Just(2.0), Just(1.0)], 0..3u64).prop_map(|(gain, classic_share, coupling, range)| {
-        let usual = dual_pi2::Config::default();
-        let (target, update) = (Duration::from_millis(4), Duration::from_millis(3));
-        let range = Duration::from_micros(400 * range);
-        let (alpha, beta) = (usual.alpha * gain, usual.beta * gain);
-        dual_pi2::Config { target, update, alpha, beta, coupling, range, classic_share, ..usual }
-    })
+    (gain, share, prop_oneof![Just(2.0), Just(1.0)], 0..3u64).prop_map(
+        |(gain, classic_share, coupling, range)| {
+            let usual = dual_pi2::Config::default();
+            let (target, update) = (Duration::from_millis(4), Duration::from_millis(3));
+            let range = Duration::from_micros(400 * range);
+            let (alpha, beta) = (usual.alpha * gain, usual.beta * gain);
+            dual_pi2::Config { target, update, alpha, beta, coupling, range, classic_share, ..usual }
+        },
+    )
 }
 
 proptest! {

@@ -35,9 +35,8 @@ fn every_copy_is_counted_once_everywhere() {
         let tolerance = 5.0 * (0.03 * 0.97 / delivered as f64).sqrt();
         assert!((share - 0.03).abs() < tolerance, "{flow}: {copies} of {delivered}");
         assert_eq!(reverse.classes.iter().map(|c| c.duplicated).sum::<u64>(), 0, "{flow}");
-        let count = |wanted: &dyn Fn(&Event) -> bool| {
-            memory.events.iter().filter(|(_, e)| wanted(e)).count() as u64
-        };
+        let count =
+            |wanted: &dyn Fn(&Event) -> bool| memory.events.iter().filter(|(_, e)| wanted(e)).count() as u64;
         assert_eq!(count(&|e| matches!(e, Event::Duplicated { link: 0, .. })), copies, "{flow}");
         assert_eq!(count(&|e| matches!(e, Event::Duplicated { .. })), copies, "{flow}");
         // What the end of the path gets is what the last link delivers, copies included.

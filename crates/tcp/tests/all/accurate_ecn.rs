@@ -38,14 +38,14 @@ fn control(name: &str) -> Control {
 fn a_client_takes_each_answer_as_table_2_says() {
     // Flags of the answer; whether data may be marked; the flags of the acknowledgement of a SYN-ACK without ECT.
     for (answer, capable, ack) in [
-        ("SC", true, "C."),       // 010: accurate, the SYN came without ECT
-        ("SEA", true, "C."),      // 101: reserved, as if accurate
-        ("SEC", false, "C."),     // 011: the SYN came with ECT(1), which is mangling: accurate, but no ECT
-        ("SA", false, "C."),      // 100: with ECT(0)
-        ("SCA", false, "C."),     // 110: with CE
-        ("SE", true, "."),        // 001: classic
-        ("S", false, "."),        // 000: none
-        ("SECA", false, "."),     // 111: broken
+        ("SC", true, "C."),   // 010: accurate, the SYN came without ECT
+        ("SEA", true, "C."),  // 101: reserved, as if accurate
+        ("SEC", false, "C."), // 011: the SYN came with ECT(1), which is mangling: accurate, but no ECT
+        ("SA", false, "C."),  // 100: with ECT(0)
+        ("SCA", false, "C."), // 110: with CE
+        ("SE", true, "."),    // 001: classic
+        ("S", false, "."),    // 000: none
+        ("SECA", false, "."), // 111: broken
     ] {
         let mut s: Script<Counted> = Script::client(&config(), &control("newreno"));
         s.expect("SECA 0:0");
@@ -85,10 +85,10 @@ fn a_server_answers_each_request_as_table_2_says() {
         ("SECA", ",ect1", "SEC."),
         ("SECA", ",ect0", "SA."),
         ("SECA", ",ce", "SCA."),
-        ("SEA", "", "SC."),   // reserved: as if 111
+        ("SEA", "", "SC."), // reserved: as if 111
         ("SE", "", "SC."),
         ("SA", "", "SC."),
-        ("SEC", "", "SE."),   // classic
+        ("SEC", "", "SE."), // classic
         ("S", "", "S."),
     ] {
         let mut s: Script<Counted> = Script::server(&config(), &control("newreno"));
@@ -106,7 +106,9 @@ fn a_server_answers_each_request_as_table_2_says() {
 
 #[test]
 fn a_server_reads_the_last_step_of_the_handshake_as_table_4_says() {
-    for (ack, capable) in [("C.", true), ("EC.", false), ("A.", false), ("CA.", false), (".", false), ("EA.", true)] {
+    for (ack, capable) in
+        [("C.", true), ("EC.", false), ("A.", false), ("CA.", false), (".", false), ("EA.", true)]
+    {
         let mut s: Script<Counted> = Script::server(&config(), &control("newreno"));
         s.accept("SECA 0:0 win 9000 <mss 1000,sackOK>").expect("SC. 0:0 ack 1");
         s.accept(&format!("{ack} 1:1 ack 1 win 9000"));
@@ -149,7 +151,10 @@ fn every_acknowledgement_carries_the_counter_and_the_first_ones_the_option() {
     s.accept(". 1001:2001 ack 1 win 9000 <ce>");
     // The mark is fed back at once, and again with the data itself.
     let out = s.drain();
-    assert!(out.iter().all(|o| o.starts_with("CA. 1:1 ack 2001") && o.contains("ecn 1001 1000 1")), "{out:?}");
+    assert!(
+        out.iter().all(|o| o.starts_with("CA. 1:1 ack 2001") && o.contains("ecn 1001 1000 1")),
+        "{out:?}"
+    );
     s.accept(". 2001:3001 ack 1 win 9000 <ect1>").expect("CA. 1:1 ack 3001 win 100000 <ecn 1001 1000 1001>");
     // More of the same is no news.
     for n in 3..12 {

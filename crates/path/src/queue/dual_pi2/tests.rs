@@ -124,7 +124,8 @@ fn overload_drops_in_both_queues_and_marks_the_rest_of_l() {
 fn the_ramp_of_l_follows_the_sojourn_time() {
     let us = Duration::from_micros;
     let c = pi(0.0, 0);
-    for (delay, p) in [(0, 0.0), (800, 0.0), (900, 0.25), (1000, 0.5), (1100, 0.75), (1200, 1.0), (9000, 1.0)] {
+    for (delay, p) in [(0, 0.0), (800, 0.0), (900, 0.25), (1000, 0.5), (1100, 0.75), (1200, 1.0), (9000, 1.0)]
+    {
         assert!(close(c.ramp(us(delay)), p), "{delay} us");
     }
     let mut step = pi(0.0, 0);

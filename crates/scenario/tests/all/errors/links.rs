@@ -287,7 +287,10 @@ fn options_of_a_dual_queue_have_bounds() {
     for (options, message) in [
         ("coupling = 0", "geo.toml:7: links.sat.queue.coupling: "),
         ("classic-share = 1", "geo.toml:7: links.sat.queue.classic-share: "),
-        ("target = \"0 s\"", "geo.toml:7: links.sat.queue.target: must be above 0: write a time such as \"15 ms\""),
+        (
+            "target = \"0 s\"",
+            "geo.toml:7: links.sat.queue.target: must be above 0: write a time such as \"15 ms\"",
+        ),
         ("burst = \"1 s\"", "geo.toml:7: links.sat.queue.burst: only the kind \"pie\" has this key"),
         ("range = \"400\"", "geo.toml:7: links.sat.queue.range: "),
     ] {
