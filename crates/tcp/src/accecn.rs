@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn three_bits_mean_the_safest_likely_number() {
-        let take = |tally: &mut Tally, ace, packets| {
+        let take = |tally: &mut Tally, ace, packets: u64| {
             tally.take(Feedback { ace, ce_bytes: None }, packets * 1000, 1000)
         };
         // Appendix A.2: without options, the largest number that the acknowledged packets allow.

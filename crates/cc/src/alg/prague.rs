@@ -198,7 +198,7 @@ impl CongestionControl for Prague {
         self.pace
     }
     fn policy(&self) -> Policy {
-        Policy { rtt_samples: false, rack: true, scalable: true, ..self.frame.policy() }
+        Policy { rack: true, scalable: true, ..self.frame.policy() }
     }
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
         self.frame.start(cx, start);

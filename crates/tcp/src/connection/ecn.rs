@@ -162,7 +162,7 @@ impl<S: Store> Connection<S> {
     fn codepoint(&self) -> Codepoint {
         match &self.ecn.accurate {
             Some(accurate) if accurate.silent => Codepoint::NotCapable,
-            Some(_) if self.sender.control().policy().scalable => Codepoint::Scalable,
+            Some(_) if self.sender.is_scalable() => Codepoint::Scalable,
             _ => Codepoint::Capable,
         }
     }

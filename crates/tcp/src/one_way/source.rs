@@ -252,7 +252,7 @@ impl<S: Store> Source<S> {
     fn extend(&mut self, now: Instant, out: &OutgoingSegment, head: &mut Head) -> Option<Box<Extras>> {
         if let Some(all) = self.ecn {
             if out.first || all {
-                let scalable = self.accurate && self.sender.control().policy().scalable;
+                let scalable = self.accurate && self.sender.is_scalable();
                 head.set_ecn(if scalable { Codepoint::Scalable } else { Codepoint::Capable });
             }
             if out.first && !self.accurate && self.sender.take_reduction() {

@@ -302,6 +302,11 @@ impl<S: Store> Sender<S> {
     pub(crate) fn count_marks(&mut self, marked: bool) {
         self.engine.arrived.marks = Some(Tally::new(marked));
     }
+    /// Whether the algorithm is scalable: see [`Policy::scalable`](skyhaul_cc::Policy::scalable).
+    #[inline]
+    pub(crate) fn is_scalable(&self) -> bool {
+        self.engine.control.policy().scalable
+    }
     /// Packets that the peer has reported as ECN-marked (RFC 9768); `None` without accurate ECN.
     #[must_use]
     pub fn marks_reported(&self) -> Option<u64> {

@@ -278,7 +278,7 @@ impl Writer {
         let fields = [first, b.ce, last].map(u32::to_be_bytes);
         let [first, ce, last] = fields.each_ref().map(|f| f.get(1..).unwrap_or_default());
         let omit = if reversed { b.ect0 } else { b.ect1 } == EcnBytes::INITIAL.ect1;
-        self.option(kind, if omit { &[first, ce][..] } else { &[first, ce, last] })
+        if omit { self.option(kind, &[first, ce]) } else { self.option(kind, &[first, ce, last]) }
     }
     pub(crate) fn capability(
         &mut self,
