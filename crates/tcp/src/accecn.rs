@@ -213,7 +213,7 @@ mod tests {
     fn the_option_says_how_often_the_three_bits_wrapped() {
         let mut t = Tally::new(false);
         let mut take =
-            |ace, ce: Option<u32>, packets| t.take(Feedback { ace, ce_bytes: ce }, packets * 1000, 1000);
+            |ace, ce: Option<u32>, packets: u64| t.take(Feedback { ace, ce_bytes: ce }, packets * 1000, 1000);
         assert_eq!(take(5, Some(0), 100), 0);
         assert_eq!(take((5 + 20) & 7, Some(20_000), 100), 20);
         // Without the option this time: options arrive, so a wrap would have been told.
