@@ -199,6 +199,9 @@ pub struct Policy {
     /// Losses do not indicate the capacity of the path: the first timeout in a row does not back off the timer, and
     /// data that waited behind a hole yields no RTT sample.
     pub losses_are_errors: bool,
+    /// The algorithm is scalable: with accurate ECN (RFC 9768) packets carry ECT(1), and [`Path::marked`](crate::Path::marked)
+    /// counts their marks (RFC 9331 §4).
+    pub scalable: bool,
     /// What the connection takes over from an earlier one on the path, if the driver remembers one.
     pub path_cache: PathCache,
 }
@@ -224,6 +227,7 @@ impl Default for Policy {
             judges_priority: false,
             receiver_rate: false,
             losses_are_errors: false,
+            scalable: false,
             path_cache: PathCache::Unused,
         }
     }

@@ -40,6 +40,8 @@ pub struct Path {
     pub probes: ProbeSupport,
     /// The peer sends SACKs (RFC 2018): more than one loss per round can be detected.
     pub sack: bool,
+    /// Packets that the peer has reported as ECN-marked so far (accurate ECN, RFC 9768); `None` without such reports.
+    pub marked: Option<u64>,
 }
 
 // Counted in bytes and divided on demand: most algorithms ignore most events.

@@ -3,8 +3,8 @@
 
 use crate::action::{Actions, Policy, Priority, Window};
 use crate::alg::{
-    bbr, bbr3, cubic, fast_start, gaimd, hark, hybla, peach, peach_plus, reno, scps_like, tcp_probing,
-    tcp_real, tibet, vegas, westwood, westwood_abse, westwood_plus,
+    bbr, bbr3, cubic, fast_start, gaimd, hark, hybla, peach, peach_plus, prague, reno, scps_like,
+    tcp_probing, tcp_real, tibet, vegas, westwood, westwood_abse, westwood_plus,
 };
 use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, Cx, Facts, Lost, ProbeEvent, Sent, Signal, Start, Transmit};
@@ -57,6 +57,8 @@ skyhaul_base::kinds! {
         "scps-like" ScpsLike(scps_like::Config),
         /// CUBIC (RFC 9438) with HyStart++ (RFC 9406).
         "cubic" Cubic(cubic::Config),
+        /// TCP Prague (draft-briscoe-iccrg-prague-congestion-control): reduces the window by half the share of ECN-marked packets.
+        "prague" Prague(prague::Config),
         /// TCP-Probing (Tsaoussidis, Badr 2000): after a loss, suspends data and probes the path.
         "tcp-probing" TcpProbing(tcp_probing::Config),
         /// TCP-Real (Zhang, Tsaoussidis 2001): adjusts the window to the arrival rate that the receiver measures.

@@ -250,6 +250,15 @@ impl Tap for PcapTap {
                     self.write(now, seen, owner, interface, true);
                 }
             }
+            Place::Copied { of } => {
+                // The same packet of IP, as far as anyone behind the link can tell.
+                let id = self.open.get(of as usize).map_or(0, |o| o.1);
+                let key = seen.key as usize;
+                if self.open.len() <= key {
+                    self.open.resize_with(key + 1, Default::default);
+                }
+                self.open[key].1 = id;
+            }
             Place::Arrived => {
                 self.settle(seen.key, None);
                 if let Some(interface) = ends[1 - direction] {

@@ -269,12 +269,13 @@ pub fn tables(scenario: &Resolved, result: &RunResult) -> Vec<Grid> {
         ("ARQ", "dropped_arq_gave_up", some("dropped_arq_gave_up")),
         ("filtered", "dropped_filtered", some("dropped_filtered")),
         ("marked", "marked", some("marked")),
+        ("copies", "duplicated", some("duplicated")),
     ]
     .into_iter()
     .filter_map(|(head, name, shown)| shown.then_some((head, name)))
     .collect();
     // A packet that is neither delivered nor lost is queued or in flight. Marked packets are delivered or lost as others
-    // are.
+    // are, and copies are delivered in addition.
     let under_way = |l: &LinkResult| {
         let lost: f64 = LINK.iter().filter(|q| q.name.starts_with("dropped_")).map(|q| of(l, q.name)).sum();
         of(l, "offered") - of(l, "delivered") - lost

@@ -26,6 +26,10 @@ pub trait PacketView: Default {
     fn is_ect(&self) -> bool {
         false
     }
+    /// Whether it belongs to a scalable control, for queues that keep these apart: ECT(1) or CE in the header (RFC 9331 §5.1).
+    fn is_l4s(&self) -> bool {
+        false
+    }
     /// The queue signals congestion: sets CE (RFC 3168 §5). Called only for packets with [`Self::is_ect`].
     fn mark_ce(&mut self) {}
     /// Its content if it is a pure TCP acknowledgement, for links that thin these; `None` for all others.
@@ -41,7 +45,7 @@ pub struct Acknowledgement {
     pub connection: u16,
     /// The acknowledgement number, which wraps.
     pub number: u32,
-    /// The flags ECE and CWR as in the TCP header (0x40 and 0x80).
+    /// The flags ECE and CWR as in the TCP header (0x40 and 0x80), and AE (0x20): an echo, or the counter of AccECN.
     pub ecn: u8,
     /// The sender's timestamp, which wraps.
     pub stamp: Option<u32>,

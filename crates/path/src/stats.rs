@@ -18,6 +18,8 @@ pub struct KindCounters {
     pub drops: [u64; DropReason::COUNT],
     /// Packets that the queue ECN-marked instead of dropping them.
     pub marked: u64,
+    /// Copies delivered in addition: see [`Hop::duplicating`](crate::Hop::duplicating).
+    pub duplicated: u64,
 }
 
 impl KindCounters {
@@ -40,6 +42,7 @@ impl KindCounters {
             delivered_bytes: self.delivered_bytes + more.delivered_bytes,
             drops: core::array::from_fn(|i| self.drops[i] + more.drops[i]),
             marked: self.marked + more.marked,
+            duplicated: self.duplicated + more.duplicated,
         }
     }
 }

@@ -15,6 +15,8 @@ pub struct Pkt {
     pub low: bool,
     /// ECN-capable.
     pub ect: bool,
+    /// Of a scalable control: ECT(1).
+    pub l4s: bool,
     /// Marked by a queue.
     pub ce: bool,
     /// Its content if it is a pure acknowledgement.
@@ -32,12 +34,15 @@ impl PacketView for Pkt {
         self.flow
     }
     fn is_ect(&self) -> bool {
-        self.ect
+        self.ect || self.l4s
+    }
+    fn is_l4s(&self) -> bool {
+        self.l4s || self.ce
     }
     /// # Panics
     /// If its transport is not ECN-capable.
     fn mark_ce(&mut self) {
-        assert!(self.ect, "{self:?} is marked, and its transport knows nothing of marks");
+        assert!(self.is_ect(), "{self:?} is marked, and its transport knows nothing of marks");
         self.ce = true;
     }
     fn ack(&self) -> Option<Acknowledgement> {

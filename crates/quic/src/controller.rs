@@ -76,6 +76,8 @@ impl Core {
             app_limited: f.app_limited,
             probes: ProbeSupport::No,
             sack: true,
+            // quinn does not tell how many packets were marked.
+            marked: None,
         }
     }
 

@@ -7,6 +7,7 @@ const PRESETS: &[(&str, &str)] = &[
     ("geo-today", include_str!("../../../presets/geo-today.toml")),
     ("geo-today-access", include_str!("../../../presets/geo-today-access.toml")),
     ("in-flight-geo", include_str!("../../../presets/in-flight-geo.toml")),
+    ("l4s-dual-queue", include_str!("../../../presets/l4s-dual-queue.toml")),
     ("leo-1200-polar", include_str!("../../../presets/leo-1200-polar.toml")),
     ("leo-780-polar", include_str!("../../../presets/leo-780-polar.toml")),
     ("leo-walker-550", include_str!("../../../presets/leo-walker-550.toml")),

@@ -2,7 +2,7 @@
 //! every value is typed.
 
 use crate::model::direction_keys;
-use skyhaul_base::{Duration, Rate};
+use skyhaul_base::{Duration, Rate, Rng};
 use skyhaul_path::{self as path, QueueConfig, arq, error, fade, fec, rate};
 use std::sync::Arc;
 
@@ -338,10 +338,16 @@ impl Resolved {
 }
 
 impl Direction {
-    /// A link as a hop of a path, with its handling of acknowledgements.
+    /// A link as a hop of a path, with its handling of acknowledgements and its copies. `name` is that of the direction, such
+    /// as `sat.forward`, and with `seed` names the random stream `links.NAME.duplicate`.
     #[must_use]
-    pub fn hop<P: path::PacketView>(&self, link: path::Link<P>) -> path::Hop<P> {
+    pub fn hop<P: path::PacketView>(&self, link: path::Link<P>, seed: u64, name: &str) -> path::Hop<P> {
         let hop = path::Hop::new(link);
+        let hop = if self.duplicate > 0.0 {
+            hop.duplicating(self.duplicate, Rng::stream(seed, &format!("links.{name}.duplicate")))
+        } else {
+            hop
+        };
         let hop = match self.ack_size {
             Some(size) => hop.compressing(size),
             None => hop,

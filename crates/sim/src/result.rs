@@ -250,6 +250,8 @@ pub struct ClassResult {
     pub dropped: [u64; LossCause::COUNT],
     /// Packets that the queue marked (ECN, congestion experienced).
     pub marked: u64,
+    /// Copies delivered in addition, by a link that duplicates.
+    pub duplicated: u64,
 }
 
 impl ClassResult {

@@ -169,13 +169,13 @@ impl ProbeNegotiation {
     }
 }
 
-/// Explicit congestion notification (RFC 3168).
+/// Explicit congestion notification (RFC 3168, RFC 9768).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(
     feature = "schema",
     derive(schemars::JsonSchema),
-    schemars(rename = "EcnSpec", description = "Explicit congestion notification (RFC 3168).")
+    schemars(rename = "EcnSpec", description = "Explicit congestion notification (RFC 3168, RFC 9768).")
 )]
 pub enum Ecn {
     /// ECN is neither requested nor accepted.
@@ -184,6 +184,9 @@ pub enum Ecn {
     Grant,
     /// ECN is requested and accepted.
     Ask,
+    /// Accurate ECN (AccECN) is requested and accepted. The connection falls back to classic ECN if the peer only knows that, and
+    /// to none if the peer uses none.
+    Accurate,
 }
 
 /// Congestion control of acknowledgements.
@@ -332,7 +335,8 @@ impl Config {
     #[must_use]
     pub fn agrees_on_ecn(&self, peer: &Self) -> bool {
         let (a, b) = (self.ecn, peer.ecn);
-        a != Ecn::Off && b != Ecn::Off && (a == Ecn::Ask || b == Ecn::Ask)
+        let asks = |ecn| matches!(ecn, Ecn::Ask | Ecn::Accurate);
+        a != Ecn::Off && b != Ecn::Off && (asks(a) || asks(b))
     }
 
     /// Unit of timestamp values, never zero: one millisecond if [`Self::timestamp_tick`] is zero.

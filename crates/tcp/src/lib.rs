@@ -9,6 +9,7 @@
 
 extern crate alloc;
 
+mod accecn;
 mod ack_ratio;
 mod autotune;
 pub mod config;
@@ -30,6 +31,7 @@ mod timer;
 mod timestamps;
 mod wave;
 
+pub use accecn::Feedback;
 pub use config::Config;
 pub use connection::{
     Connection, Early, Established, Event, FoundMtu, HeldBytes, State, TimeWaitState, scale_for,
@@ -41,7 +43,9 @@ pub use loss::scoreboard::{NextSeg, Scoreboard};
 pub use one_way::{HandshakeResult, Sink, Source, one_way};
 pub use receiver::{Blocks, Data, ProbeAnswer, Receiver};
 pub use rtt::Estimator as RttEstimator;
-pub use segment::{Codepoint, Extras, Flags, Head, Mark, SackBlocks, Segment, Seq, SynOptions, Waves};
+pub use segment::{
+    Codepoint, EcnBytes, Extras, Flags, Head, Mark, SackBlocks, Segment, Seq, SynOptions, Waves,
+};
 pub use sender::{
     Arrival, Bursts, CongestionReport, CongestionSignal, Counters, OutgoingSegment, Peer, Sender, Snapshot,
 };

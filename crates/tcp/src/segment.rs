@@ -53,16 +53,41 @@ impl Flags {
     pub const ECE: Self = Self(0x40);
     /// CWR: congestion window reduced.
     pub const CWR: Self = Self(0x80);
+    /// AE: accurate ECN (RFC 9768), the last bit of byte 12 of a TCP header. Here it is in the place of URG, which this TCP
+    /// ignores.
+    pub const AE: Self = Self(0x20);
+    /// The three flags of ECN.
+    pub const ECN: Self = Self::AE.with(Self::CWR).with(Self::ECE);
 
-    /// The flags from byte 13 of a TCP header, counted from 0.
+    /// The flags from byte 13 of a TCP header, counted from 0, with AE in the place of URG.
     #[must_use]
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits)
     }
-    /// The flags as byte 13 of a TCP header, counted from 0.
+    /// The flags as byte 13 of a TCP header, counted from 0, with AE in the place of URG.
     #[must_use]
     pub const fn bits(self) -> u8 {
         self.0
+    }
+    /// The flags from bytes 12 and 13 of a TCP header.
+    #[must_use]
+    pub const fn from_header(bytes: [u8; 2]) -> Self {
+        Self(bytes[1] & !Self::AE.0 | (bytes[0] & 1) * Self::AE.0)
+    }
+    /// The flags as the last bit of byte 12 and byte 13 of a TCP header.
+    #[must_use]
+    pub const fn to_header(self) -> [u8; 2] {
+        [(self.0 & Self::AE.0 != 0) as u8, self.0 & !Self::AE.0]
+    }
+    /// The flags AE, CWR and ECE as a number of three bits, ECE the lowest: the ACE field of RFC 9768 §3.2.2.
+    #[must_use]
+    pub const fn ace(self) -> u8 {
+        (self.0 & Self::AE.0) >> 3 | self.0 >> 6
+    }
+    /// The flags that express this ACE field; bits beyond the third are ignored.
+    #[must_use]
+    pub const fn of_ace(ace: u8) -> Self {
+        Self((ace & 4) << 3 | (ace & 3) << 6)
     }
     /// Both sets of flags.
     #[must_use]
@@ -87,8 +112,10 @@ pub enum Codepoint {
     /// Not-ECT: routers drop it when they would mark others.
     #[default]
     NotCapable,
-    /// Routers may mark it: ECT(0), or ECT(1) on arriving packets.
+    /// Routers may mark it: ECT(0).
     Capable,
+    /// Routers may mark it, and it belongs to a scalable control: ECT(1) (RFC 9331 §4.1).
+    Scalable,
     /// A router has marked it: CE.
     Marked,
 }
@@ -197,6 +224,25 @@ impl Waves {
     }
 }
 
+/// The AccECN option: the lowest 24 bits of the counters of payload bytes by the ECN field with which they arrived (RFC 9768
+/// §3.2.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EcnBytes {
+    /// With ECT(0).
+    pub ect0: u32,
+    /// With CE.
+    pub ce: u32,
+    /// With ECT(1).
+    pub ect1: u32,
+}
+
+impl EcnBytes {
+    /// The counters at the start of a connection (RFC 9768 §3.2.1).
+    pub const INITIAL: Self = Self { ect0: 1, ce: 0, ect1: 1 };
+    /// The bits of a field of the option.
+    pub const MASK: u32 = 0xff_ffff;
+}
+
 /// Rare parts of a segment, which travel beside its [`Head`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Extras {
@@ -210,6 +256,8 @@ pub struct Extras {
     pub ack_ratio: Option<NonZeroU8>,
     /// A hole that the receiver names, from its first byte to its end (SCPS-TP's SNACK).
     pub snack: Option<(Seq, Seq)>,
+    /// The AccECN option (RFC 9768 §3.2.3).
+    pub ecn_bytes: Option<EcnBytes>,
 }
 
 impl Extras {
@@ -227,13 +275,18 @@ impl Extras {
         waves: Waves::NONE,
         ack_ratio: None,
         snack: None,
+        ecn_bytes: None,
     };
 
     /// Whether there are no extras besides the options of a SYN, which its flag indicates.
     #[inline]
     #[must_use]
     pub const fn is_none(&self) -> bool {
-        self.sack.is_empty() && self.waves.is_none() && self.ack_ratio.is_none() && self.snack.is_none()
+        self.sack.is_empty()
+            && self.waves.is_none()
+            && self.ack_ratio.is_none()
+            && self.snack.is_none()
+            && self.ecn_bytes.is_none()
     }
 }
 
@@ -274,6 +327,8 @@ impl Head {
         Self { seq, ack, len, window, flags, ..Self::ACK }
     }
     const MARK: u8 = 0x07;
+    /// The value in the place of the mark of an ordinary segment with ECT(1).
+    const SCALABLE: u8 = 5;
     const NUMBERED: u8 = 0x08;
     const LOW_PRIORITY: u8 = 0x10;
     const STAMPED: u8 = 0x20;
@@ -312,7 +367,7 @@ impl Head {
     #[inline]
     #[must_use]
     pub const fn probe_id(&self) -> Option<u16> {
-        let numbered = self.bits & Self::NUMBERED != 0 && self.bits & Self::MARK != 0;
+        let numbered = self.bits & Self::NUMBERED != 0 && !Self::bits_are_ordinary(self.bits);
         if numbered { Some(self.probe) } else { None }
     }
     /// Whether the segment is marked as low priority at the IP layer.
@@ -327,22 +382,25 @@ impl Head {
     pub const fn ecn(&self) -> Codepoint {
         if !Self::bits_are_capable(self.bits) {
             Codepoint::NotCapable
+        } else if self.bits & Self::MARK == Self::SCALABLE {
+            Codepoint::Scalable
         } else if self.bits & Self::UNUSUAL_BITS == Self::MARKED {
             Codepoint::Marked
         } else {
             Codepoint::Capable
         }
     }
-    /// Sets the ECN field. To be called after [`Self::set_mark`]: a CE mark on a probe is not kept, only its
+    /// Sets the ECN field. To be called after [`Self::set_mark`]: CE and ECT(1) on a probe are not kept, only its
     /// capability.
     #[inline]
     pub const fn set_ecn(&mut self, ecn: Codepoint) {
-        let ordinary = self.bits & Self::MARK == 0;
-        self.bits &= !(Self::CAPABLE | if ordinary { Self::MARKED } else { 0 });
+        let ordinary = Self::bits_are_ordinary(self.bits);
+        self.bits &= !(Self::CAPABLE | if ordinary { Self::MARK | Self::MARKED } else { 0 });
         self.bits |= match ecn {
             Codepoint::NotCapable => 0,
             Codepoint::Marked if ordinary => Self::CAPABLE | Self::MARKED,
-            Codepoint::Capable | Codepoint::Marked => Self::CAPABLE,
+            Codepoint::Scalable if ordinary => Self::CAPABLE | Self::SCALABLE,
+            Codepoint::Capable | Codepoint::Scalable | Codepoint::Marked => Self::CAPABLE,
         };
     }
     /// Marks the segment as a probe, as the answer to one, or as neither, and sets its priority.
@@ -369,7 +427,7 @@ impl Head {
     pub const fn is_plain_data(&self) -> bool {
         self.len > 0 && self.is_plain()
     }
-    /// Whether the segment has neither probe mark nor CE mark, and no flag but ACK; low priority and ECN capability are
+    /// Whether the segment has neither probe mark nor CE mark nor ECT(1), and no flag but ACK; low priority and ECT(0) are
     /// allowed.
     #[inline]
     const fn is_plain(&self) -> bool {
@@ -403,8 +461,21 @@ impl Head {
     #[inline]
     #[must_use]
     pub const fn bits_marked(bits: u8) -> u8 {
-        let may = Self::bits_are_capable(bits) && bits & Self::MARK == 0;
-        bits | if may { Self::MARKED } else { 0 }
+        let may = Self::bits_are_capable(bits) && Self::bits_are_ordinary(bits);
+        if may { bits & !Self::MARK | Self::MARKED } else { bits }
+    }
+    /// Whether these bits from [`Self::to_raw`] mean ECT(1) or CE: packets that a queue treats as those of a scalable control
+    /// (RFC 9331 §5.1).
+    #[inline]
+    #[must_use]
+    pub const fn bits_are_l4s(bits: u8) -> bool {
+        Self::bits_are_capable(bits)
+            && (bits & Self::MARK == Self::SCALABLE || bits & Self::UNUSUAL_BITS == Self::MARKED)
+    }
+    /// Whether these bits mean neither a probe nor the answer to one.
+    #[inline]
+    const fn bits_are_ordinary(bits: u8) -> bool {
+        matches!(bits & Self::MARK, 0 | Self::SCALABLE)
     }
     /// Whether these bits from [`Self::to_raw`] mean timestamps.
     #[inline]
@@ -459,6 +530,8 @@ pub struct Segment {
     pub ack_ratio: Option<NonZeroU8>,
     /// A hole that the receiver names, from its first byte to its end (SCPS-TP's SNACK).
     pub snack: Option<(Seq, Seq)>,
+    /// The AccECN option (RFC 9768 §3.2.3).
+    pub ecn_bytes: Option<EcnBytes>,
 }
 
 impl Segment {
@@ -478,8 +551,8 @@ impl Segment {
         if let Some(ts) = self.ts {
             head.set_ts(ts);
         }
-        let Self { sack, syn, waves, ack_ratio, snack, .. } = *self;
-        (head, Extras { sack, syn, waves, ack_ratio, snack })
+        let Self { sack, syn, waves, ack_ratio, snack, ecn_bytes, .. } = *self;
+        (head, Extras { sack, syn, waves, ack_ratio, snack, ecn_bytes })
     }
 
     /// Splits the segment into head and extras; `None` instead of empty extras, except for a SYN.
@@ -509,6 +582,7 @@ impl Segment {
             ecn: head.ecn(),
             ack_ratio: extras.ack_ratio,
             snack: extras.snack,
+            ecn_bytes: extras.ecn_bytes,
         }
     }
 }
@@ -540,6 +614,9 @@ mod tests {
             Segment { snack: Some((Seq(5), Seq(9))), ..plain },
             Segment { ecn: Codepoint::Capable, mark: Mark::Dummy, ..plain },
             Segment { ecn: Codepoint::Marked, ts: Some((1, 0)), ..plain },
+            Segment { ecn: Codepoint::Scalable, low_priority: true, ts: Some((1, 0)), ..plain },
+            Segment { ecn_bytes: Some(EcnBytes { ect0: 1, ce: 2, ect1: 3 }), ..plain },
+            Segment { flags: Flags::ACK.with(Flags::of_ace(5)), ..plain },
             Segment { mark: Mark::Nil, probe_id: Some(0), low_priority: true, ts: Some((5, 6)), ..plain },
             Segment { mark: Mark::DummyAck, probe_id: Some(65_535), ..plain },
             Segment { mark: Mark::NilAck, ..plain },
@@ -548,9 +625,35 @@ mod tests {
             let (head, extras) = s.split();
             assert_eq!(Segment::join(&head, &extras), s);
             let nothing = s.sack.is_empty() && s.waves.is_none() && s.ack_ratio.is_none();
-            assert_eq!(extras.is_none(), nothing && s.snack.is_none());
+            assert_eq!(extras.is_none(), nothing && s.snack.is_none() && s.ecn_bytes.is_none());
         }
         assert_eq!(size_of::<Head>(), 28);
+    }
+
+    #[test]
+    fn the_flags_of_ecn_are_a_number_in_the_header() {
+        for ace in 0..8 {
+            let flags = Flags::ACK.with(Flags::of_ace(ace));
+            assert_eq!((flags.ace(), Flags::from_header(flags.to_header())), (ace, flags));
+        }
+        // RFC 9768 §3.2.2, figure 3: AE is bit 7, CWR bit 8 and ECE bit 9 of the two bytes.
+        assert_eq!(Flags::of_ace(0b110).with(Flags::ACK).to_header(), [1, 0x90]);
+        // URG is ignored.
+        assert_eq!(Flags::from_header([0x50, 0x30]), Flags::ACK);
+    }
+
+    #[test]
+    fn a_router_marks_either_codepoint_and_nothing_else() {
+        let of = |ecn, mark| {
+            let segment = Segment { flags: Flags::ACK, len: 1, ecn, mark, ..Segment::default() };
+            let mut head = segment.split().0;
+            head.bits = Head::bits_marked(head.bits);
+            (head.ecn(), head.mark())
+        };
+        assert_eq!(of(Codepoint::Capable, Mark::None), (Codepoint::Marked, Mark::None));
+        assert_eq!(of(Codepoint::Scalable, Mark::None), (Codepoint::Marked, Mark::None));
+        assert_eq!(of(Codepoint::NotCapable, Mark::None), (Codepoint::NotCapable, Mark::None));
+        assert_eq!(of(Codepoint::Scalable, Mark::Nil), (Codepoint::Capable, Mark::Nil));
     }
 
     #[test]

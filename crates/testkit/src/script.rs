@@ -9,7 +9,7 @@
 //! . 1:1001 ack 1 win 5000 <dummy,id 7>                         a probe (the answer: dummy-ack)
 //! . 1:1001 ack 1 win 5000 <ect0>                               data that routers may mark; `ce`: one has
 //! ```
-//! Flags are letters of `SFRPEC.`, the point being ACK.
+//! Flags are letters of `SFRPECA.`, the point being ACK and A being AE (RFC 9768).
 
 use core::fmt::Write;
 use core::num::NonZeroU8;
@@ -17,17 +17,19 @@ use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::Config as Control;
 use skyhaul_tcp::config::ProbeNegotiation;
 use skyhaul_tcp::{
-    Codepoint, Config, Connection, Established, Event, Flags, Mark, Rejected, SackBlocks, Segment, Seq, Store,
+    Codepoint, Config, Connection, EcnBytes, Established, Event, Flags, Mark, Rejected, SackBlocks, Segment,
+    Seq, Store,
 };
 use std::collections::VecDeque;
 
-const FLAGS: [(char, Flags); 7] = [
+const FLAGS: [(char, Flags); 8] = [
     ('S', Flags::SYN),
     ('F', Flags::FIN),
     ('R', Flags::RST),
     ('P', Flags::PSH),
     ('E', Flags::ECE),
     ('C', Flags::CWR),
+    ('A', Flags::AE),
     ('.', Flags::ACK),
 ];
 
@@ -78,6 +80,11 @@ pub fn parse(text: &str, from: Seq, to: Seq) -> Segment {
             ["nil"] => seg.mark = Mark::Nil,
             ["ratio", n] => seg.ack_ratio = NonZeroU8::new(number(n) as u8),
             ["ect0"] => seg.ecn = Codepoint::Capable,
+            ["ect1"] => seg.ecn = Codepoint::Scalable,
+            ["ecn", ect0, ce, ect1] => {
+                let [ect0, ce, ect1] = [ect0, ce, ect1].map(|n| number(n));
+                seg.ecn_bytes = Some(EcnBytes { ect0, ce, ect1 });
+            }
             ["ce"] => seg.ecn = Codepoint::Marked,
             ["id", n] => seg.probe_id = Some(number(n) as u16),
             ["sack", blocks @ ..] => {
@@ -120,8 +127,10 @@ pub fn render(seg: &Segment, from: Seq, to: Seq) -> String {
     options.extend(match seg.ecn {
         Codepoint::NotCapable => None,
         Codepoint::Capable => Some("ect0".to_owned()),
+        Codepoint::Scalable => Some("ect1".to_owned()),
         Codepoint::Marked => Some("ce".to_owned()),
     });
+    options.extend(seg.ecn_bytes.map(|b| format!("ecn {} {} {}", b.ect0, b.ce, b.ect1)));
     options.extend(seg.probe_id.map(|n| format!("id {n}")));
     if !seg.sack.is_empty() {
         let blocks = seg.sack.as_slice().iter();

@@ -181,6 +181,15 @@ pub enum Event {
         /// The packet.
         packet: Packet,
     },
+    /// A link delivers a packet once more.
+    Duplicated {
+        /// The flow.
+        flow: u32,
+        /// The directed link.
+        link: u32,
+        /// The packet.
+        packet: Packet,
+    },
     /// A flow finished or was stopped.
     FlowFinished {
         /// The flow.
@@ -375,6 +384,11 @@ impl Event {
             }
             Self::Marked { flow, link, packet: p } => {
                 put(head(21, *flow));
+                put((*link).into());
+                packet(p).into_iter().for_each(put);
+            }
+            Self::Duplicated { flow, link, packet: p } => {
+                put(head(22, *flow));
                 put((*link).into());
                 packet(p).into_iter().for_each(put);
             }

@@ -112,6 +112,7 @@ mod tests {
             Event::Delivered { flow, packet },
             Event::Discarded { flow, packet },
             Event::Dropped { flow, link, cause: LossCause::Error, packet },
+            Event::Duplicated { flow, link, packet },
             Event::FlowFinished { flow },
             Event::FlowStarted { flow },
             Event::Frame { flow, frame },

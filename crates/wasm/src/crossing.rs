@@ -117,7 +117,7 @@ impl Tap for Crossings {
             Place::Sent => self.sent(now, sighting),
             Place::Arrived => self.end(now, sighting.key, "arrived"),
             Place::Lost { cause, .. } => self.end(now, sighting.key, cause.name()),
-            Place::Entered { .. } | Place::Left { .. } => {}
+            Place::Entered { .. } | Place::Left { .. } | Place::Copied { .. } => {}
         }
     }
 }

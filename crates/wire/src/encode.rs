@@ -9,6 +9,7 @@ use skyhaul_tcp::{Codepoint, Flags, Mark, Segment};
 
 /// Codepoints of RFC 3168 §5.
 const ECT_0: u8 = 2;
+const ECT_1: u8 = 1;
 const CE: u8 = 3;
 
 /// Source of the payload.
@@ -148,6 +149,7 @@ impl Head {
         let ecn = match segment.ecn {
             Codepoint::NotCapable => 0,
             Codepoint::Capable => ECT_0,
+            Codepoint::Scalable => ECT_1,
             Codepoint::Marked => CE,
         };
         let ip = envelope.header(tcp::PROTOCOL, agreed, segment.low_priority, ecn);
@@ -161,8 +163,9 @@ impl Head {
         head[2..4].copy_from_slice(&envelope.dst.port().to_be_bytes());
         head[4..8].copy_from_slice(&segment.seq.0.to_be_bytes());
         head[8..12].copy_from_slice(&segment.ack.0.to_be_bytes());
-        head[12] = ((header / 4) as u8) << 4 | bits;
-        head[13] = segment.flags.bits();
+        let [accurate, flags] = segment.flags.to_header();
+        head[12] = ((header / 4) as u8) << 4 | bits | accurate;
+        head[13] = flags;
         head[14..16].copy_from_slice(&window.to_be_bytes());
         // Checksum and urgent pointer.
         head[16..20].fill(0);
@@ -234,6 +237,10 @@ fn options(agreed: &Agreement, s: &Segment) -> Result<(Writer, u8), EncodeError>
     let blocks = blocks.get(..blocks_in(w.room())).unwrap_or(blocks);
     if !blocks.is_empty() {
         w.sack(blocks);
+    }
+    if let Some(bytes) = s.ecn_bytes {
+        // Optional: without room it is left out (RFC 9768 §3.2.3).
+        w.ecn_bytes(bytes);
     }
     debug_assert!(w.as_slice().len() <= OPTION_SPACE && w.as_slice().len() % 4 == 0);
     Ok((w, bits))

@@ -2,7 +2,7 @@
 
 use core::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 use proptest::prelude::*;
-use skyhaul_tcp::{Codepoint, Flags, Mark, SackBlocks, Segment, Seq, SynOptions};
+use skyhaul_tcp::{Codepoint, EcnBytes, Flags, Mark, SackBlocks, Segment, Seq, SynOptions};
 use skyhaul_wire::{
     Agreement, Checksum, EncodeError, Envelope, MAX_HEADER, Packet, Payload, Plan, Profile, Transport,
     encode, encode_udp, encode_with, sack_room,
@@ -131,6 +131,7 @@ proptest! {
         let marks = match envelope.ecn {
             _ if s.low_priority => Codepoint::NotCapable,
             0 => Codepoint::NotCapable,
+            1 => Codepoint::Scalable,
             3 => Codepoint::Marked,
             _ => Codepoint::Capable,
         };
@@ -272,4 +273,56 @@ fn beside_timestamps_and_a_mark_there_is_room_for_one_sack_block() {
     let ts = Segment { ts: Some((1, 2)), ..plain };
     let marked = Segment { mark: Mark::DummyAck, probe_id: Some(1), ..ts };
     assert_eq!([plain, ts, marked].map(|s| sack_room(&agreed, &s)), [4, 3, 1]);
+}
+
+#[test]
+fn the_option_of_accurate_ecn_is_written_as_the_rfc_draws_it() {
+    // RFC 9768 §3.2.3: the options of an acknowledgement with these counters, and what is read back.
+    let bytes = |ect0, ce, ect1| EcnBytes { ect0, ce, ect1 };
+    let cases: [(EcnBytes, &[u8]); 4] = [
+        (bytes(1, 0x010203, 0x040506), &[174, 8, 4, 5, 6, 1, 2, 3]),
+        (bytes(0x040506, 0x010203, 1), &[172, 8, 4, 5, 6, 1, 2, 3]),
+        (bytes(7, 8, 9), &[1, 172, 11, 0, 0, 7, 0, 0, 8, 0, 0, 9]),
+        (EcnBytes::INITIAL, &[174, 8, 0, 0, 1, 0, 0, 0]),
+    ];
+    let envelope = Envelope::new("10.0.0.1:5".parse().unwrap(), "10.0.0.2:6".parse().unwrap());
+    let agreed = Agreement::default();
+    for (counters, option) in cases {
+        for ts in [None, Some((1, 2))] {
+            let s = Segment { flags: Flags::ACK, ts, ecn_bytes: Some(counters), ..Segment::default() };
+            let mut out = vec![0; MAX_HEADER];
+            let n =
+                encode(&mut out, &envelope, &agreed, &s, Payload::Bytes(&[])).expect("expressible").written;
+            assert!(out[..n].ends_with(option), "{counters:?}: {:?}", &out[40..n]);
+            let Transport::Tcp(t) = Packet::parse(&out[..n]).expect("well-formed").transport else {
+                panic!("TCP")
+            };
+            assert_eq!(t.segment(&agreed), s);
+        }
+    }
+    // Beside timestamps and three SACK blocks there is no room, and it is left out.
+    let mut sack = SackBlocks::EMPTY;
+    (0..3).for_each(|i| sack.push(Seq(i), Seq(i + 1)));
+    let s = Segment { flags: Flags::ACK, ts: Some((1, 2)), sack, ..Segment::default() };
+    let full = Segment { ecn_bytes: Some(EcnBytes::INITIAL), ..s };
+    let mut out = vec![0; MAX_HEADER];
+    let n = encode(&mut out, &envelope, &agreed, &full, Payload::Bytes(&[])).expect("expressible").written;
+    let Transport::Tcp(t) = Packet::parse(&out[..n]).expect("well-formed").transport else { panic!("TCP") };
+    assert_eq!(t.segment(&agreed), s);
+}
+
+#[test]
+fn the_flag_ae_is_the_last_bit_before_the_flags() {
+    let envelope = Envelope::new("10.0.0.1:5".parse().unwrap(), "10.0.0.2:6".parse().unwrap());
+    for ace in 0..8 {
+        let flags = Flags::ACK.with(Flags::of_ace(ace));
+        let s = Segment { flags, ..Segment::default() };
+        let mut out = vec![0; MAX_HEADER];
+        let n = encode(&mut out, &envelope, &Agreement::default(), &s, Payload::Bytes(&[])).unwrap().written;
+        assert_eq!((out[32] & 1, out[33]), (ace >> 2, 0x10 | (ace & 3) << 6));
+        let Transport::Tcp(t) = Packet::parse(&out[..n]).expect("well-formed").transport else {
+            panic!("TCP")
+        };
+        assert_eq!(t.flags, flags);
+    }
 }

@@ -236,9 +236,12 @@ fn a_syn_may_say_which_gateway_sends_it() {
 #[test]
 fn a_codepoint_of_the_segment_replaces_that_of_the_envelope() {
     let end = |port| SocketAddr::from(([192, 0, 2, 1], port));
-    for (ecn, stated) in
-        [(Codepoint::NotCapable, None), (Codepoint::Capable, Some(2)), (Codepoint::Marked, Some(3))]
-    {
+    for (ecn, stated) in [
+        (Codepoint::NotCapable, None),
+        (Codepoint::Scalable, Some(1)),
+        (Codepoint::Capable, Some(2)),
+        (Codepoint::Marked, Some(3)),
+    ] {
         for usual in 0..4 {
             let envelope = Envelope { ecn: usual, ..Envelope::new(end(1), end(2)) };
             let segment = Segment { flags: Flags::ACK, ecn, ..Segment::default() };

@@ -9,6 +9,7 @@ pub mod hark;
 pub mod hybla;
 pub mod peach;
 pub mod peach_plus;
+pub mod prague;
 pub mod reno;
 pub mod scps_like;
 pub mod tcp_probing;

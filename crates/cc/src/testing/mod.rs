@@ -58,6 +58,7 @@ pub fn path(rwnd: f64) -> Path {
         app_limited: false,
         probes: ProbeSupport::Yes,
         sack: true,
+        marked: None,
     }
 }
 

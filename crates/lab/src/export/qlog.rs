@@ -219,6 +219,12 @@ impl Recorder for Log {
                 data.insert("link".into(), json!(link));
                 ("packet_marked", flow, data)
             }
+            Event::Duplicated { flow, link, packet: p } => {
+                let mut data = packet(p);
+                let link = self.links.get(*link as usize).map_or("access", String::as_str);
+                data.insert("link".into(), json!(link));
+                ("packet_duplicated", flow, data)
+            }
             Event::Window { flow, cwnd, ssthresh } => {
                 let mut data = Map::new();
                 let mss = self.of(*flow).map_or(0.0, |(trace, _)| trace.mss);

@@ -62,7 +62,7 @@ impl Tap for PacketLog {
             }
             Place::Arrived => Ok(now),
             Place::Lost { cause, .. } => Err(cause.name()),
-            Place::Entered { .. } | Place::Left { .. } => return,
+            Place::Entered { .. } | Place::Left { .. } | Place::Copied { .. } => return,
         };
         let number = self.on_the_way.remove(&seen.key).expect("it was sent");
         self.sent[number].end = Some(end);

@@ -63,6 +63,9 @@ impl<F: FnMut(Buf, PacketOutcome<'_>)> Observer<Buf> for Losses<'_, F> {
     fn copy(&mut self, packet: &Buf, number: u32) -> Option<Buf> {
         packet.with_number(number)
     }
+    fn duplicate(&mut self, _now: Instant, _link: u32, packet: &Buf) -> Option<Buf> {
+        Some(packet.duplicate())
+    }
 }
 
 /// Links shared by routes, in the order in which they are first used.
@@ -87,7 +90,7 @@ impl Links<'_> {
         // The link does not compute departures in advance (`Link::foreseeing`): queue lengths and counters are read here
         // without the call of `Link::serve` that this would need first.
         let link = Link::new(&d.link_config(), Streams::named(self.seed, &format!("links.{name}")));
-        self.add(d.hop(link), name, LinkOrigin::Link(index))
+        self.add(d.hop(link, self.seed, &name), name, LinkOrigin::Link(index))
     }
     /// The access delay of a group, if it has one; groups with the same delay share the link.
     fn access(&mut self, group: &FlowGroup) -> Option<u32> {
@@ -205,8 +208,8 @@ impl PathDirection {
     }
     /// The links' names and counters.
     pub(super) fn counters(&self) -> impl Iterator<Item = (&str, Counters, u32)> {
-        let links = self.chain.hops().iter().map(Hop::link);
-        self.labels.iter().zip(links).map(|(l, link)| (l.name.as_str(), link.counters(), link.queue_len()))
+        let hops = self.chain.hops().iter();
+        self.labels.iter().zip(hops).map(|(l, hop)| (l.name.as_str(), hop.counters(), hop.link().queue_len()))
     }
 }
 

@@ -116,6 +116,10 @@ impl Buf {
         ack::renumber(&mut bytes, tcp, number)?;
         Some(Self { bytes, ticket: None, ..*self })
     }
+    /// The same packet once more, in a buffer of exactly its length.
+    pub(super) fn duplicate(&self) -> Self {
+        Self { bytes: self.data().to_vec(), ticket: None, ..*self }
+    }
     /// The bytes of the packet.
     pub(super) fn data(&self) -> &[u8] {
         self.bytes.get(..self.len as usize).unwrap_or_default()
@@ -137,6 +141,9 @@ impl PacketView for Buf {
     }
     fn is_ect(&self) -> bool {
         self.class.ecn != 0
+    }
+    fn is_l4s(&self) -> bool {
+        self.class.ecn & 1 == 1
     }
     fn mark_ce(&mut self) {
         if self.is_ect() {

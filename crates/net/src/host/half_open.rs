@@ -14,7 +14,7 @@ use super::{Admission, ConnId, Endpoint, Host};
 use crate::outlet::Outlet;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_cc::InitialWindow;
-use skyhaul_tcp::{Flags, Segment, Seq, State, SynOptions, Waves};
+use skyhaul_tcp::{Codepoint, Flags, Segment, Seq, State, SynOptions, Waves};
 use skyhaul_wire::Capability;
 use skyhaul_wire::tcp::{ProbeOption, Tcp};
 use std::num::{NonZeroU16, NonZeroU32};
@@ -39,6 +39,8 @@ pub(super) struct Syn {
     mss: Option<NonZeroU16>,
     scale: Option<u8>,
     flags: Flags,
+    /// The ECN field with which it arrived: accurate ECN answers with it.
+    ecn: Codepoint,
     has_timestamp: bool,
     sack: bool,
     probes: bool,
@@ -62,6 +64,7 @@ impl Syn {
             mss: seg.syn.mss.and_then(NonZeroU16::new),
             scale: seg.syn.window_scale,
             flags: seg.flags,
+            ecn: seg.ecn,
             has_timestamp: seg.ts.is_some(),
             sack: seg.syn.sack_permitted,
             probes: seg.syn.probes,
@@ -88,6 +91,7 @@ impl Syn {
                 snack: false,
             },
             flags: self.flags,
+            ecn: self.ecn,
             waves: Waves { number: self.waves.then_some(NonZeroU16::MIN), rate: None },
             ..Segment::default()
         }
@@ -95,7 +99,7 @@ impl Syn {
     /// The part that a SYN cookie can encode: without timestamps only the segment size.
     fn for_cookie(mut self, unstated_mss: u16) -> Self {
         self.mss = NonZeroU16::new(cookie::size(self.mss.map_or(unstated_mss, NonZeroU16::get)));
-        self.flags = Flags::SYN;
+        (self.flags, self.ecn) = (Flags::SYN, Codepoint::NotCapable);
         (self.waves, self.ack_cc) = (false, false);
         (self.dscp, self.gateway) = (0, None);
         if !self.has_timestamp {
@@ -115,6 +119,7 @@ impl Syn {
             mss: NonZeroU16::new(mss),
             scale: o.scale,
             flags: Flags::SYN,
+            ecn: Codepoint::NotCapable,
             has_timestamp: ts.is_some(),
             sack: o.sack,
             probes: o.probes,

@@ -6,18 +6,21 @@
 //! on the way go to an [`Observer`].
 
 mod compaction;
+mod duplication;
 mod reconstruction;
 mod tournament;
 
 use crate::link::{Link, Offered};
 use crate::packet::{DropReason, PacketView};
+use crate::stats::Counters;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compaction::Notes;
+use duplication::Duplication;
 pub use reconstruction::Reconstruction;
 use skyhaul_base::units::Serializer;
-use skyhaul_base::{Duration, Instant};
+use skyhaul_base::{Duration, Instant, Rng};
 pub use tournament::Tournament;
 
 /// Entry of the route table that means the endpoint.
@@ -48,17 +51,21 @@ pub trait Observer<P> {
     fn copy(&mut self, _packet: &P, _number: u32) -> Option<P> {
         None
     }
+    /// The same packet once more, for links that duplicate; `None` if that is impossible.
+    fn duplicate(&mut self, _now: Instant, _link: u32, _packet: &P) -> Option<P> {
+        None
+    }
 }
 
 /// A directed link of a chain.
 #[derive(Clone, Debug)]
 pub struct Hop<P> {
     link: Link<P>,
-    /// Separate treatment of acknowledgements; `None` for most links, which thus need a single check.
+    /// Separate treatment of acknowledgements, or duplication; `None` for most links, which thus need a single check.
     acks: Option<Box<Acks<P>>>,
 }
 
-/// Treatment of pure TCP acknowledgements on a link.
+/// Treatment of pure TCP acknowledgements on a link, and duplication of its packets.
 #[derive(Clone, Debug)]
 struct Acks<P> {
     /// Their size on the link, bytes; `None` for their own size.
@@ -67,11 +74,13 @@ struct Acks<P> {
     reconstruction: Option<Reconstruction<P>>,
     /// Information about acknowledgements removed by the queue, if it provides that.
     notes: Option<Notes>,
+    /// Delivers some packets twice.
+    duplication: Option<Duplication<P>>,
 }
 
 impl<P> Default for Acks<P> {
     fn default() -> Self {
-        Self { size: None, reconstruction: None, notes: None }
+        Self { size: None, reconstruction: None, notes: None, duplication: None }
     }
 }
 
@@ -93,6 +102,20 @@ impl<P> Hop<P> {
     #[must_use]
     pub fn link(&self) -> &Link<P> {
         &self.link
+    }
+    /// The counters of the link, with the copies that it has delivered.
+    #[must_use]
+    pub fn counters(&self) -> Counters
+    where
+        P: PacketView,
+    {
+        let mut counters = self.link.counters();
+        if let Some(duplication) = self.acks.as_ref().and_then(|a| a.duplication.as_ref()) {
+            for (kind, made) in counters.kinds.iter_mut().zip(duplication.made()) {
+                kind.duplicated = *made;
+            }
+        }
+        counters
     }
 }
 
@@ -117,6 +140,13 @@ impl<P: PacketView> Hop<P> {
         (acks.reconstruction, acks.notes) = (Some(Reconstruction::as_told()), Some(Notes::default()));
         self
     }
+    /// The same link, which delivers each packet twice with probability `p`, in direct succession. A packet draws
+    /// once from `rng`.
+    #[must_use]
+    pub fn duplicating(mut self, p: f64, rng: Rng) -> Self {
+        self.acks.get_or_insert_default().duplication = Some(Duplication::new(p, rng));
+        self
+    }
     /// When [`Self::deliver`] is due.
     #[inline]
     fn next_delivery(&self) -> Instant {
@@ -128,21 +158,22 @@ impl<P: PacketView> Hop<P> {
     }
     /// The next packet that has arrived by `now`.
     #[inline]
-    fn deliver(&mut self, now: Instant, copy: impl FnMut(&P, u32) -> Option<P>) -> Option<P>
+    fn deliver(&mut self, now: Instant, index: u32, observer: &mut impl Observer<P>) -> Option<P>
     where
         P: Routed,
     {
         match &mut self.acks {
             None => self.link.deliver(now),
-            Some(acks) => acks.deliver(&mut self.link, now, copy),
+            Some(acks) => acks.deliver_any(&mut self.link, now, index, observer),
         }
     }
 }
 
 impl<P: PacketView> Acks<P> {
-    /// When an acknowledgement created at the far side is due.
+    /// When an acknowledgement created at the far side, or a copy, is due.
     fn next(&self) -> Instant {
-        self.reconstruction.as_ref().map_or(Instant::MAX, Reconstruction::next)
+        let copy = self.duplication.as_ref().map_or(Instant::MAX, Duplication::next);
+        copy.min(self.reconstruction.as_ref().map_or(Instant::MAX, Reconstruction::next))
     }
     /// A packet is about to be offered to the link.
     #[cold]
@@ -157,8 +188,32 @@ impl<P: PacketView> Acks<P> {
             packet.compress(size);
         }
     }
-    /// The next packet that has arrived by `now`, or that was created.
+    /// The next packet that has arrived by `now`, that was created, or that is a copy of the last one.
     #[cold]
+    fn deliver_any(
+        &mut self,
+        link: &mut Link<P>,
+        now: Instant,
+        index: u32,
+        observer: &mut impl Observer<P>,
+    ) -> Option<P>
+    where
+        P: Routed,
+    {
+        if let Some(copy) = self.duplication.as_mut().and_then(Duplication::take) {
+            return Some(copy);
+        }
+        let packet = self.deliver(link, now, |p, number| observer.copy(p, number))?;
+        if let Some(duplication) = &mut self.duplication {
+            if duplication.draws() {
+                if let Some(copy) = observer.duplicate(now, index, &packet) {
+                    duplication.hold(now, copy);
+                }
+            }
+        }
+        Some(packet)
+    }
+    /// The next packet that has arrived by `now`, or that was created.
     fn deliver(
         &mut self,
         link: &mut Link<P>,
@@ -313,7 +368,7 @@ impl<P: Routed> Chain<P> {
         }
         let index = self.deliveries.winner();
         let hop = self.hops.get_mut(index as usize)?;
-        let packet = hop.deliver(now, |p, number| observer.copy(p, number));
+        let packet = hop.deliver(now, index, observer);
         self.deliveries.set(index, hop.next_delivery());
         let packet = packet?;
         observer.left(now, index, &packet);
@@ -422,6 +477,9 @@ mod tests {
         lost: Vec<u32>,
     }
     impl Observer<Ack> for Log {
+        fn duplicate(&mut self, _: Instant, _: u32, packet: &Ack) -> Option<Ack> {
+            Some(*packet)
+        }
         fn entered(&mut self, _: Instant, link: u32, _: &Ack) {
             self.entered.push(link);
         }
@@ -458,6 +516,44 @@ mod tests {
             }
             assert_eq!((seen.left.len(), seen.lost.len()), expected, "{spares:?}");
             assert_eq!(arrived, usize::from(seen.lost.is_empty()));
+        }
+    }
+
+    /// What a chain of one link with this probability of a copy delivers of 2000 acknowledgements, one per millisecond.
+    fn duplicated(p: f64) -> (Vec<u16>, Counters) {
+        let config =
+            LinkConfig { delay: crate::Delay::fixed(Duration::from_millis(5)), ..LinkConfig::default() };
+        let link = Link::new(&config, Streams::named(1, "links.a"));
+        let hop = Hop::new(link).duplicating(p, Rng::stream(1, "links.a.duplicate"));
+        let mut routes = Routes::default();
+        let starts: Vec<u16> = vec![routes.add(vec![0]).expect("room")];
+        let mut chain = Chain::new(vec![hop], routes);
+        let (mut seen, mut came) = (Log::default(), Vec::new());
+        for ms in 0..2000 {
+            let now = Instant::ZERO + Duration::from_millis(ms);
+            chain.enter(now, Ack { hop: starts[0] }, &mut seen);
+            while chain.next() <= now + Duration::from_micros(999) {
+                let at = chain.next();
+                came.extend(chain.step(at, &mut seen).map(|_| at.as_nanos() as u16));
+            }
+        }
+        while chain.next() < Instant::MAX {
+            came.extend(chain.step(chain.next(), &mut seen).map(|p| p.hop));
+        }
+        assert_eq!(seen.left.len(), came.len());
+        (came, chain.hops()[0].counters())
+    }
+
+    #[test]
+    fn a_link_that_duplicates_delivers_copies_in_addition() {
+        for (p, least, most) in [(0.0, 0, 0), (1.0, 2000, 2000), (0.1, 130, 270)] {
+            let (came, counters) = duplicated(p);
+            let all = counters.total();
+            assert_eq!((all.offered, all.delivered), (2000, 2000), "{p}");
+            assert_eq!(came.len() as u64, all.delivered + all.duplicated, "{p}");
+            // Five standard deviations around the mean.
+            assert!((least..=most).contains(&all.duplicated), "{p}: {}", all.duplicated);
+            assert_eq!(came, duplicated(p).0, "the stream decides");
         }
     }
 

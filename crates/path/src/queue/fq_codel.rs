@@ -21,8 +21,8 @@ skyhaul_base::options! {
     /// Each flow has its own queue, which marks or drops packets while its queueing delay stays too long.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Config {
-        /// Target queueing delay; by default 5 % of `interval`, with the kind "pie" 15 ms for each 100 ms of the longest base RTT
-        /// of the flows on the link, at least 15 ms.
+        /// Target queueing delay; by default 5 % of `interval`, with the kinds "pie" and "dual-pi2" 15 ms for each 100 ms of the
+        /// longest base RTT of the flows on the link, at least 15 ms.
         target: Duration as Time = Law::RFC.target,
         /// Interval for which the delay must exceed the target; the longest base RTT of the flows on the link by default,
         /// rounded up to 10 ms, at least 100 ms.

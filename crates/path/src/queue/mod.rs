@@ -13,6 +13,7 @@ mod acks;
 pub mod acks_first;
 pub mod codel;
 pub mod drop_tail;
+pub mod dual_pi2;
 pub mod fq_codel;
 pub mod gtnets;
 mod limit;
@@ -60,6 +61,7 @@ skyhaul_base::kinds! {
         "acks-first" AcksFirst(acks_first::Config),
         "codel" Codel(codel::Config),
         "drop-tail" DropTail(drop_tail::Config),
+        "dual-pi2" DualPi2(dual_pi2::Config),
         "fifo-pushout" FifoPushout(pushout::Fifo),
         "fq-codel" FqCodel(fq_codel::Config),
         "gtnets" Gtnets(gtnets::Config),

@@ -11,17 +11,21 @@ const fn key(name: &'static str, elsewhere: &'static str) -> Key {
 
 const MANAGED: &str = "only the kinds \"red\", \"codel\", \"fq-codel\" and \"pie\" have this key";
 const RANDOM: &str = "only the kinds \"red\" and \"wred\" have this key";
-const TIMED: &str = "only the kinds \"codel\", \"fq-codel\" and \"pie\" have this key";
+const TIMED: &str = "only the kinds \"codel\", \"dual-pi2\", \"fq-codel\" and \"pie\" have this key";
 const CONTROLLED: &str = "only the kinds \"codel\" and \"fq-codel\" have this key";
 const FLOWS: &str = "only the kind \"fq-codel\" has this key";
 const PROPORTIONAL: &str = "only the kind \"pie\" has this key";
+const PI: &str = "only the kinds \"dual-pi2\" and \"pie\" have this key";
+const DUAL: &str = "only the kind \"dual-pi2\" has this key";
 const BY_CLASS: &str = "only the kind \"wred\" has this key";
 const BANDS: &str = "only the kind \"two-band\" has this key";
 
-pub(super) const ALPHA: Key = key("alpha", PROPORTIONAL);
-pub(super) const BETA: Key = key("beta", PROPORTIONAL);
+pub(super) const ALPHA: Key = key("alpha", PI);
+pub(super) const BETA: Key = key("beta", PI);
 pub(super) const BURST: Key = key("burst", PROPORTIONAL);
+pub(super) const CLASSIC_SHARE: Key = key("classic-share", DUAL);
 pub(super) const CLASS_AWARE: Key = key("class-aware", MANAGED);
+pub(super) const COUPLING: Key = key("coupling", DUAL);
 pub(super) const ECN: Key =
     key("ecn", "only the kinds \"red\", \"wred\", \"codel\", \"fq-codel\" and \"pie\" have this key");
 pub(super) const ECN_THRESHOLD: Key = key("ecn-threshold", PROPORTIONAL);
@@ -35,12 +39,14 @@ pub(super) const LOW_RATE: Key = key("low-rate", BANDS);
 pub(super) const LOW_ROOM: Key = key("low-room", BANDS);
 pub(super) const MAX_PROBABILITY: Key = key("max-probability", RANDOM);
 pub(super) const MAX_THRESHOLD: Key = key("max-threshold", RANDOM);
+pub(super) const MIN_DELAY: Key = key("min-delay", DUAL);
 pub(super) const MIN_THRESHOLD: Key = key("min-threshold", RANDOM);
 pub(super) const PACKET_SIZE: Key =
     key("packet-size", "only the kinds \"red\", \"wred\" and \"pie\" have this key");
 pub(super) const QUANTUM: Key = key("quantum", FLOWS);
+pub(super) const RANGE: Key = key("range", DUAL);
 pub(super) const TARGET: Key = key("target", TIMED);
-pub(super) const UPDATE: Key = key("update", PROPORTIONAL);
+pub(super) const UPDATE: Key = key("update", PI);
 pub(super) const WEIGHT: Key = key("weight", RANDOM);
 
 /// Why the configuration of active queue management is invalid.

@@ -28,19 +28,19 @@ skyhaul_base::options! {
     /// Marks or drops arrivals at random, with a probability that grows with the queueing delay.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Config {
-        /// Target queueing delay; by default 5 % of `interval`, with the kind "pie" 15 ms for each 100 ms of the longest base RTT
-        /// of the flows on the link, at least 15 ms.
+        /// Target queueing delay; by default 5 % of `interval`, with the kinds "pie" and "dual-pi2" 15 ms for each 100 ms of the
+        /// longest base RTT of the flows on the link, at least 15 ms.
         target: Duration as Time = Duration::from_millis(15),
         /// Update interval of the probability; by default 15 ms for each 100 ms of the longest base RTT of the flows on the link,
         /// at least 15 ms.
         update: Duration as Time = Duration::from_millis(15),
         /// Burst allowance after a quiet time; by default 150 ms for each 100 ms of the longest base RTT, at least 150 ms.
         burst: Duration as Time = Duration::from_millis(150),
-        /// Increase of the probability at an update, per second of delay above the target; 0.125 /s by default for a base RTT of
-        /// up to 100 ms, inversely proportional to a longer one.
+        /// Increase of the probability at an update, per second of delay above the target; by default 0.125 /s with the kind "pie"
+        /// and 0.15 /s with "dual-pi2" for a base RTT of up to 100 ms, inversely proportional to a longer one.
         alpha: f64 as Frequency = 0.125,
-        /// Increase of the probability at an update, per second by which the delay has grown; 1.25 /s by default for a base RTT
-        /// of up to 100 ms, inversely proportional to a longer one.
+        /// Increase of the probability at an update, per second by which the delay has grown; by default 1.25 /s with the kind
+        /// "pie" and 3 /s with "dual-pi2" for a base RTT of up to 100 ms, inversely proportional to a longer one.
         beta: f64 as Frequency = 1.25,
         /// Typical packet size; 1000 B by default.
         packet_size: u64 as Size = 1000,

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 use skyhaul_path::queue::{
-    Kind, Moment, codel, fq_codel, gtnets, pie, plain, pushout, red, threshold, two_band, wred,
+    Kind, Moment, codel, dual_pi2, fq_codel, gtnets, pie, plain, pushout, red, threshold, two_band, wred,
 };
 use skyhaul_path::testing::Pkt;
 use skyhaul_path::{Discipline, DropReason, Limit, Link, LinkConfig, Queue, QueueConfig, Streams};
@@ -527,6 +527,7 @@ fn every_discipline() -> Vec<Discipline> {
         .filter_map(|kind| match kind {
             Kind::Codel => Some(codel.into()),
             Kind::FqCodel => Some(fq_codel.into()),
+            Kind::DualPi2 => Some(dual_pi2::Config::default().into()),
             Kind::Pie => Some(pie::Config::default().into()),
             Kind::Red => Some(red::Config::default().into()),
             Kind::Wred => Some(wred::Config::default().into()),
@@ -605,8 +606,10 @@ fn conserves(discipline: Discipline, ect: bool, limit: u32) -> Balance {
 
 #[test]
 fn nothing_appears_and_nothing_vanishes() {
-    let managed =
-        |d: &Discipline| matches!(d.kind(), Kind::Codel | Kind::FqCodel | Kind::Pie | Kind::Red | Kind::Wred);
+    let managed = |d: &Discipline| {
+        use Kind::{Codel, DualPi2, FqCodel, Pie, Red, Wred};
+        matches!(d.kind(), Codel | DualPi2 | FqCodel | Pie | Red | Wred)
+    };
     for d in every_discipline() {
         let b = conserves(d, false, 200);
         assert_eq!((b.marked, b.dropped > 0), (0, managed(&d)), "{d:?}");

@@ -3,6 +3,7 @@
 mod ack_queues;
 mod aqm_oracle;
 mod common;
+mod dual_pi2_oracle;
 mod layers_oracle;
 mod layers_statistics;
 mod link_oracle;

@@ -260,6 +260,7 @@ impl Control {
             app_limited: false,
             probes: ProbeSupport::Unknown,
             sack: false,
+            marked: None,
         };
         Self {
             state: Mutex::new(State {

@@ -107,8 +107,8 @@ endpoint_keys! {
     abc_limit: f64 => rules.abc_limit;
     /// After an idle period the window falls back to the initial window.
     restart_after_idle: bool => rules.restart_after_idle;
-    /// Explicit congestion notification (RFC 3168): "off", "grant" (accept if the peer asks) or "ask". In a
-    /// simulation, flows use ECN with "ask".
+    /// Explicit congestion notification: "off", "grant" (accept if the peer asks), "ask" (RFC 3168), or "accurate" (AccECN, RFC 9768,
+    /// which counts marks). In a simulation, flows use ECN with "ask" and "accurate". The control "prague" has "accurate" by default.
     ecn: Ecn => ecn;
     /// Send retransmissions, window probes and FINs as ECN-capable too (ECN++); needs `ecn`.
     ecn_plus: bool => ecn_plus;

@@ -10,7 +10,7 @@ use super::queue::QueueSpec;
 use super::repair::{ArqSpec, FecSpec};
 use super::short::{Short, ShortForm};
 use super::trace::OrTrace;
-use crate::amount::{Size, Time};
+use crate::amount::{Probability, Size, Time};
 use crate::error::ValueError;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -37,6 +37,8 @@ macro_rules! direction_keys {
                 queue: Short<QueueSpec> => QueueConfig = QueueConfig::default(),
                 /// Channel losses; "none" by default.
                 error: Short<error::Config> => error::Config = error::Config::NONE,
+                /// Probability that a packet is delivered twice in direct succession, such as 1e-3; 0 by default.
+                duplicate: Probability => f64 = 0.0,
                 /// Channel losses also apply to pure acknowledgements; true by default.
                 ack_errors: bool => bool = true,
                 /// Size of a pure TCP acknowledgement on a link that compresses headers, such as "6 B"; uncompressed by

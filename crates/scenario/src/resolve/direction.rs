@@ -1,7 +1,7 @@
 //! The keys of one direction of a link: how each is read, and how it is written.
 
 use super::{Result, bdp_packets, refuse, repair};
-use crate::amount::{Count, Decimal, QueueLimit, RateSpec, Size, Time};
+use crate::amount::{Count, Decimal, Probability, QueueLimit, RateSpec, Size, Time};
 use crate::error::Problem;
 use crate::model::{
     ArqSpec, DirectionSpec, FadeSpec, FecSpec, FeedbackSpec, OrTrace, QueueSpec, RateOrKind, RepeatsSpec,
@@ -50,6 +50,7 @@ pub(super) fn read(
             packet.unwrap_or(*flow_packet),
         )?,
         error: error(&at("error"), spec.error.as_ref())?,
+        duplicate: spec.duplicate.map_or(usual.duplicate, |p| p.0),
         ack_errors: spec.ack_errors.unwrap_or(usual.ack_errors),
         up: spec.up.unwrap_or(usual.up),
         drop_in_flight: spec.drop_in_flight.unwrap_or(orbit.as_ref().is_some_and(|o| o.drops_in_flight())),
@@ -79,6 +80,7 @@ pub(crate) fn write(d: &Direction, forward: &Direction) -> DirectionSpec {
         allow_reorder: Some(d.allow_reorder),
         queue: Some(Short(queue_spec(&d.queue))),
         error: Some(Short(d.error.clone())),
+        duplicate: differs(|d| d.duplicate > 0.0).then_some(Probability(d.duplicate)),
         ack_errors: Some(d.ack_errors),
         ack_size: d.ack_size.map(|n| Size(n.into())),
         reconstruct_acks: d.reconstruct_acks.map(|n| Size(n.into())),

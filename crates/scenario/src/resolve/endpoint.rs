@@ -18,8 +18,12 @@ const MAX_WINDOW: u64 = MAX_PLAIN_WINDOW << 14;
 pub(super) fn resolve(key: &str, spec: &FlowSpec, cc: &Control) -> Result<Config> {
     let at = format!("{key}.endpoint");
     let table = spec.endpoint.clone().map_or_else(EndpointSpec::default, |e| e.0);
-    let wanted = (table.dsack_undo, table.eifel);
+    let (wanted, ecn) = ((table.dsack_undo, table.eifel), table.ecn);
     let mut config = table.apply(&at)?;
+    if ecn.is_none() && cc.policy(&config.rules).is_some_and(|policy| policy.scalable) {
+        // A scalable control needs to know each mark (RFC 9331 §4.2).
+        config.ecn = Ecn::Accurate;
+    }
     check_undo(&at, &mut config, wanted)?;
     check(&at, &config)?;
     check_ack_cc(&at, &config)?;

@@ -22,6 +22,11 @@ pub enum Place {
         /// The directed link.
         link: u32,
     },
+    /// A link is about to deliver it as a copy of another packet.
+    Copied {
+        /// The key of that packet.
+        of: u32,
+    },
     /// A link lost it.
     Lost {
         /// The directed link.

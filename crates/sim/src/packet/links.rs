@@ -41,12 +41,13 @@ impl Links {
     pub(crate) fn new(scenario: &Resolved, seed: u64) -> Self {
         let hops = scenario.links.iter().enumerate().flat_map(|(i, l)| {
             [("forward", &l.forward), ("reverse", &l.reverse)].map(|(way, d)| {
-                let streams = Streams::named(seed, &format!("links.{}.{way}", l.name));
+                let name = format!("{}.{way}", l.name);
+                let streams = Streams::named(seed, &format!("links.{name}"));
                 let forward = way == "forward";
                 let changes = scenario.events.iter().any(|c| c.link == i && c.forward == forward);
                 let stays = d.up && !changes && !d.moves();
                 let build = if stays { Link::unchanging } else { Link::new };
-                d.hop(build(&d.link_config(), streams))
+                d.hop(build(&d.link_config(), streams), seed, &name)
             })
         });
         Self {

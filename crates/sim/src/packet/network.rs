@@ -186,6 +186,21 @@ impl<R: Tap> Observer<Parcel> for Witness<R> {
     fn copy(&mut self, parcel: &Parcel, number: u32) -> Option<Parcel> {
         Some(parcel.with_number(number, &mut self.bodies))
     }
+
+    fn duplicate(&mut self, now: Instant, link: u32, parcel: &Parcel) -> Option<Parcel> {
+        let copy = parcel.with_number(parcel.packet().ack, &mut self.bodies);
+        if R::ENABLED {
+            // Both leave the link, and at most one of them records the mark.
+            if parcel.is_marked() {
+                self.note_marked(link, copy);
+            }
+            self.recorder.record(now, &Event::Duplicated { flow: copy.flow(), link, packet: copy.packet() });
+        }
+        if R::PACKETS {
+            self.show(now, copy, Place::Copied { of: parcel.key() });
+        }
+        Some(copy)
+    }
 }
 
 impl Routed for Parcel {

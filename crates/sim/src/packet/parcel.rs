@@ -514,13 +514,17 @@ impl PacketView for Parcel {
         Head::bits_are_capable(self.rest as u8)
     }
     #[inline]
+    fn is_l4s(&self) -> bool {
+        Head::bits_are_l4s(self.rest as u8)
+    }
+    #[inline]
     fn mark_ce(&mut self) {
         let bits = (self.rest & HEAD_BITS) as u8;
-        self.rest |= u64::from(Head::bits_marked(bits));
+        self.rest = self.rest & !HEAD_BITS | u64::from(Head::bits_marked(bits));
     }
     fn ack(&self) -> Option<Acknowledgement> {
         const PURE: u64 = PLAIN_DATA | BARE;
-        const ECN: u8 = Flags::ECE.with(Flags::CWR).bits();
+        const ECN: u8 = Flags::ECN.bits();
         (self.rest & PURE == PURE).then(|| Acknowledgement {
             connection: self.generation(),
             number: low(self.seq_ack),
@@ -583,6 +587,8 @@ mod tests {
             ),
             (Segment { ecn: Codepoint::Capable, ts: Some((3, 4)), ..plain }, Class::Data, 0),
             (Segment { ecn: Codepoint::Marked, low_priority: true, ..plain }, Class::Data, 0),
+            (Segment { ecn: Codepoint::Scalable, ts: Some((3, 4)), ..plain }, Class::Data, 0),
+            (Segment { flags: Flags::ACK.with(Flags::of_ace(7)), ..ack }, Class::Ack, 0),
             (Segment { ecn: Codepoint::Capable, ..ack }, Class::Ack, 0),
             (Segment { flags: Flags::ACK.with(Flags::CWR), ..plain }, Class::Data, 0),
             (Segment { flags: Flags::FIN.with(Flags::ACK), len: 0, ..plain }, Class::Data, 0),

@@ -99,6 +99,9 @@ pub const LINK: &[Quantity<LinkResult>] = with_classes!(
         count("duplicates", "copies over a second satellite that arrived after the packet and were dropped", |l, _| {
             l.repair.duplicates
         }),
+        count("duplicated", "copies delivered by a link that duplicates; not included in `delivered`", |l, _| {
+            all(l, |c| c.duplicated)
+        }),
         count("reconstructed", "acknowledgements created at the far side; not included in `delivered`", |l, _| {
             l.reconstructed
         }),

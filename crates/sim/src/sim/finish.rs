@@ -173,13 +173,13 @@ impl<R: Tap> Sim<R> {
     }
 
     fn link_result(&self, hop: &Hop<Parcel>, index: usize, duration: Duration) -> LinkResult {
-        let link = hop.link();
-        let total = link.counters().total();
+        let (link, counters) = (hop.link(), hop.counters());
+        let total = counters.total();
         let rated = link.rate().is_some();
         LinkResult {
             name: self.run.link_names[index / 2].clone(),
             forward: index % 2 == 0,
-            classes: Class::ALL.map(|class| class_result(&link.counters(), class)),
+            classes: Class::ALL.map(|class| class_result(&counters, class)),
             offered_bytes: total.offered_bytes,
             delivered_bytes: total.delivered_bytes,
             utilization: if rated { ratio(link.busy_time(self.now), duration) } else { 0.0 },
@@ -188,8 +188,8 @@ impl<R: Tap> Sim<R> {
             } else {
                 link.queue_integral(self.now) as f64 / duration.as_nanos() as f64
             },
-            max_queue: link.counters().max_queue,
-            repair: link.counters().repair,
+            max_queue: counters.max_queue,
+            repair: counters.repair,
             reconstructed: hop.made(),
             gateways: self.segments.iter().find_map(|s| s.counters(index)).map(Box::new),
         }
@@ -218,6 +218,7 @@ fn class_result(counters: &Counters, class: Class) -> ClassResult {
         result.offered += counts.offered;
         result.delivered += counts.delivered;
         result.marked += counts.marked;
+        result.duplicated += counts.duplicated;
         for why in DropReason::ALL {
             result.dropped[cause(why) as usize] += counts.dropped(why);
         }

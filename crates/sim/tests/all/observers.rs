@@ -74,6 +74,7 @@ const QUEUES: &[&str] = &[
     "codel",
     "fq-codel",
     "pie",
+    "dual-pi2",
     "ack-filter",
     "ack-decimation",
     "ack-compaction",
@@ -143,6 +144,7 @@ fn a_scenario() -> impl Strategy<Value = String> {
                 "fec = { kind = \"block\", n = 12, k = 10 }",
                 "arq = { retries = 3 }",
                 "drop-in-flight = true",
+                "duplicate = 0.05",
             ][..],
         ),
     );

@@ -92,6 +92,10 @@ const CASES: &[Case] = &[
     // Endpoints.
     ("ack-cc rfc3449", &[MARKING_BACK, "flows.a.endpoint.ecn=ask", "flows.a.endpoint.ack-cc=rfc3449"]),
     ("ack-cc rfc5690", &["flows.a.endpoint.ack-cc=rfc5690"]),
+    (
+        "ecn accurate",
+        &["flows.a.endpoint.ecn=accurate", "links.sat.queue={ kind = 'red', limit = '10 packets' }"],
+    ),
     ("ecn ask", &["flows.a.endpoint.ecn=ask", "links.sat.queue={ kind = 'red', limit = '10 packets' }"]),
     ("loss-classifier inter-arrival", &["flows.a.endpoint.loss-classifier={ kind = 'inter-arrival' }"]),
     ("loss-classifier oracle", &["flows.a.endpoint.loss-classifier={ kind = 'oracle' }"]),
@@ -121,6 +125,7 @@ const CASES: &[Case] = &[
     ),
     ("queue codel", &["links.sat.queue={ kind = 'codel', limit = '10 packets' }"]),
     ("queue drop-tail", &[]),
+    ("queue dual-pi2", &["links.sat.queue={ kind = 'dual-pi2', limit = '10 packets' }"]),
     ("queue fifo-pushout", &["links.sat.queue={ kind = 'fifo-pushout', limit = '10 packets' }"]),
     ("queue fq-codel", &["links.sat.queue={ kind = 'fq-codel', limit = '10 packets' }"]),
     ("queue gtnets", &["links.sat.queue={ kind = 'gtnets', limit = '10 packets' }"]),

@@ -49,6 +49,7 @@ impl<S: Store> Connection<S> {
             && seg.mark == Mark::None
             && seg.waves.is_none()
             && seg.len > 0
+            && !self.ecn.is_accurate()
             && seg.seq == self.expected()
             && !self.receiver.has_gap()
             && u64::from(seg.len) <= self.receiver.announced()
@@ -96,6 +97,8 @@ impl<S: Store> Connection<S> {
         // transfer all data segments are of this kind.
         let repeats_ack =
             seg.len > 0 && seg.ack_ratio.is_none() && self.sender.nothing_new(self.iss, seg.ack, seg.window);
+        // The counter of accurate ECN may be news, even if it is zero.
+        let repeats_ack = repeats_ack && !self.ecn.is_accurate();
         if !repeats_ack {
             self.acknowledgement(now, seg, seq, echo)?;
         }
@@ -182,6 +185,7 @@ impl<S: Store> Connection<S> {
             answer: seg.mark.is_answer().then_some(seg.probe_id),
             echo,
             ece: self.is_echo(seg),
+            feedback: self.feedback(seg),
             receiver_rate: seg.waves.rate,
         };
         self.sender.acknowledge(now, &arrival)?;
@@ -240,6 +244,7 @@ impl<S: Store> Connection<S> {
                     self.establish(now, u64::from(seg.window), self.handshake.rtt(now));
                     self.receiver.ack_or_data();
                 } else {
+                    self.repeat_ecn(seg);
                     // Our SYN-ACK was lost, or the peer repeats its SYN needlessly.
                     self.handshake.syn_due |= self.strays.may_send(now);
                 }

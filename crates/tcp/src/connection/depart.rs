@@ -74,8 +74,10 @@ impl<S: Store> Connection<S> {
             Departure::Bare => self.segment(now, Flags::ACK),
             Departure::Data(out) => self.data_segment(now, out),
             Departure::Ack => {
+                let tells_syn = self.tells_syn();
                 let mut seg = self.segment(now, Flags::ACK);
                 self.fill_sack(&mut seg, None);
+                self.feed_back(&mut seg, tells_syn);
                 if self.ack_ratio.is_some() {
                     self.let_ack_be_marked(&mut seg);
                 }

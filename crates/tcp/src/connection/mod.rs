@@ -257,6 +257,9 @@ impl<S: Store> Connection<S> {
         c.timestamps = config.timestamps && e.peer.timestamps;
         c.peer_waves = e.peer.receiver_rate;
         c.ecn.agreed = config.agrees_on_ecn(e.peer);
+        if config.agrees_on_accurate_ecn(e.peer) {
+            c.begin_accurate(false);
+        }
         c.agree_on_acks(e.peer.ack_cc != AckCc::None);
         let window = if config.window_scaling && e.peer.window_scaling {
             c.peer_scale = scale_for(e.peer.receive_buffer);

@@ -7,6 +7,7 @@
 mod sink;
 mod source;
 
+use crate::accecn::Echo;
 use crate::ack_ratio::{AckRatio, LONGEST_HELD};
 use crate::config::{Config, LossDetection, ProbeNegotiation};
 use crate::connection::{expressible, scale_for};
@@ -41,6 +42,7 @@ struct NegotiatedOptions {
     timestamps: bool,
     waves: bool,
     ecn: bool,
+    accurate: bool,
     ack_cc: Option<AckRatio>,
     scale: u8,
 }
@@ -55,6 +57,7 @@ impl NegotiatedOptions {
             timestamps: config.timestamps,
             waves: config.receiver_rate && policy.receiver_rate,
             ecn: config.agrees_on_ecn(config),
+            accurate: config.agrees_on_accurate_ecn(config),
             ack_cc: AckRatio::new(config.ack_cc),
             scale: if config.window_scaling { scale_for(config.receive_buffer) } else { 0 },
         }
@@ -75,6 +78,9 @@ pub fn one_way<S: Store>(
     let buffer = config.first_receive_buffer();
     let snack = options.sack && config.loss_detection == LossDetection::Snack;
     let mut sender = Sender::new(config, cc, rng);
+    if options.accurate {
+        sender.count_marks(false);
+    }
     sender.start(
         now,
         &Peer {
@@ -100,16 +106,17 @@ pub fn one_way<S: Store>(
     let source = Source {
         sender,
         stamps: stamps(),
-        exception: options.ack_cc.map(|ratio| Box::new(Exception::with_ratio(ratio))),
+        exception: Exception::of(options.ack_cc, options.accurate),
         window: expressible(buffer, options.scale),
         extended: options.waves || options.ecn || options.ack_cc.is_some(),
         waves: options.waves,
         ecn: options.ecn.then_some(config.ecn_plus),
+        accurate: options.accurate,
     };
     let sink = Sink {
         receiver,
         stamps: stamps(),
-        exception: options.ack_cc.map(|_| Box::default()),
+        exception: Exception::of(options.ack_cc, options.accurate),
         last_ack_sent: FIRST,
         scale: options.scale,
         ecn: options.ecn,
@@ -132,12 +139,16 @@ struct Exception {
     echo: bool,
     /// Source: the sink's ACK ratio, if the source controls it.
     ack_ratio: Option<AckRatio>,
+    /// The feedback of accurate ECN. A sink needs it; with it, neither end has a fast path.
+    accurate: Option<Echo>,
 }
 
 impl Exception {
-    /// For a source that controls the ACK ratio, so that no acknowledgement takes the fast path.
-    fn with_ratio(ratio: AckRatio) -> Self {
-        Self { ack_ratio: Some(ratio), ..Self::default() }
+    /// For ends with ACK congestion control or accurate ECN, so that no segment takes the fast path.
+    fn of(ack_ratio: Option<AckRatio>, accurate: bool) -> Option<Box<Self>> {
+        let accurate = accurate.then(|| Echo::new(false));
+        (ack_ratio.is_some() || accurate.is_some())
+            .then(|| Box::new(Self { ack_ratio, accurate, ..Self::default() }))
     }
     /// Handles a segment to a closed end (RFC 9293 §3.10.7.1): everything but a reset is answered with a reset.
     fn refuse(&mut self, head: &Head) -> Result<(), Rejected> {

@@ -128,9 +128,15 @@ impl<S: Store> Sink<S> {
         self.receiver.handle(now, &data)
     }
 
-    /// A mark is echoed until the source signals CWR; a segment with both starts another echo (RFC 3168 §6.1.3).
+    /// Accurate ECN counts every packet. Otherwise a mark is echoed until the source signals CWR; a segment with both starts another echo (RFC 3168 §6.1.3).
     /// During the echo there is no fast path.
     fn take_notification(&mut self, head: &Head) {
+        if let Some(echo) = self.exception.as_mut().and_then(|e| e.accurate.as_mut()) {
+            if echo.arrived(head.ecn(), head.len) {
+                self.receiver.ack_now();
+            }
+            return;
+        }
         let marked = head.ecn() == Codepoint::Marked;
         if marked {
             self.exception.get_or_insert_default().echo = true;
@@ -182,7 +188,7 @@ impl<S: Store> Sink<S> {
         if let Some(e) = self.exception.as_mut().filter(|e| e.closed) {
             return Some((e.reset_due.take()?, None));
         }
-        let (mut head, extras) = if self.receiver.poll_ack() {
+        let (mut head, mut extras) = if self.receiver.poll_ack() {
             self.segment(now, None)
         } else {
             let answer = self.receiver.poll_probe_answer()?;
@@ -190,8 +196,18 @@ impl<S: Store> Sink<S> {
             head.set_mark(answer.mark, answer.id, true);
             (head, extras)
         };
-        if self.exception.as_ref().is_some_and(|e| e.echo) {
-            head.flags = head.flags.with(Flags::ECE);
+        if let Some(exception) = &mut self.exception {
+            if exception.echo {
+                head.flags = head.flags.with(Flags::ECE);
+            }
+            if let Some(echo) = &mut exception.accurate {
+                head.flags = head.flags.with(echo.feed_back());
+                // As at a connection, answers to probes have no option.
+                let option = if head.mark() == Mark::None { echo.option() } else { None };
+                if option.is_some() {
+                    extras.get_or_insert_with(|| Box::new(Extras::NONE)).ecn_bytes = option;
+                }
+            }
         }
         if self.ecn && self.ack_cc && head.mark() == Mark::None {
             head.set_ecn(Codepoint::Capable);

@@ -1,6 +1,7 @@
 //! The end of a one-way flow that sends the data.
 
 use super::Exception;
+use crate::accecn::{Echo, Feedback};
 use crate::error::Rejected;
 use crate::segment::{Codepoint, Extras, Flags, Head, Mark, Seq, Waves};
 use crate::sender::{Arrival, FIRST, OutgoingSegment, Sender};
@@ -24,6 +25,8 @@ pub struct Source<S: Store> {
     /// `None`: no ECN. `Some(false)`: routers may mark new data only; `Some(true)`: retransmissions too
     /// ([`Config::ecn_plus`](crate::Config::ecn_plus)).
     pub(super) ecn: Option<bool>,
+    /// The sink feeds back accurate ECN.
+    pub(super) accurate: bool,
 }
 
 impl<S: Store> Source<S> {
@@ -149,7 +152,11 @@ impl<S: Store> Source<S> {
             hole: extras.and_then(|e| e.snack).and_then(|(from, to)| Some((offset(from)?, offset(to)?))),
             pure: head.len == 0,
             answer: head.mark().is_answer().then_some(head.probe_id()),
-            ece: self.ecn.is_some() && head.flags.has(Flags::ECE),
+            ece: self.ecn.is_some() && !self.accurate && head.flags.has(Flags::ECE),
+            feedback: self.accurate.then(|| Feedback {
+                ace: head.flags.ace(),
+                ce_bytes: extras.and_then(|e| e.ecn_bytes).map(|b| b.ce),
+            }),
             receiver_rate: extras.and_then(|e| e.waves.rate),
             ..Arrival::plain(ack, head.window.into(), echo)
         };
@@ -158,6 +165,11 @@ impl<S: Store> Source<S> {
         if let Some(ratio) = self.exception.as_mut().and_then(|e| e.ack_ratio.as_mut()) {
             let marked = self.ecn.is_some() && head.ecn() == Codepoint::Marked;
             ratio.acknowledged(&self.sender.ack_sample(una, repairing, marked));
+        }
+        if let Some(exception) = &mut self.exception {
+            if exception.accurate.as_mut().is_some_and(|echo| echo.arrived(head.ecn(), head.len)) {
+                exception.acks_due += 1;
+            }
         }
         if let (Some(stamps), Some((val, _))) = (&mut self.stamps, head.ts()) {
             if !stamps.is_overtaken(val, head.mark()) {
@@ -207,6 +219,9 @@ impl<S: Store> Source<S> {
         exception.acks_due -= 1;
         let seq = Seq(self.sender.max() as u32);
         let mut head = Head { seq, ack: Seq(FIRST as u32), window: self.window, ..Head::ACK };
+        let accurate = self.exception.as_mut().and_then(|e| e.accurate.as_mut());
+        let feeds_back = accurate.map(Echo::feed_back);
+        head.flags = head.flags.with(feeds_back.unwrap_or_default());
         if let Some(stamps) = &self.stamps {
             head.set_ts(stamps.stamp(now));
         }
@@ -237,11 +252,15 @@ impl<S: Store> Source<S> {
     fn extend(&mut self, now: Instant, out: &OutgoingSegment, head: &mut Head) -> Option<Box<Extras>> {
         if let Some(all) = self.ecn {
             if out.first || all {
-                head.set_ecn(Codepoint::Capable);
+                let scalable = self.accurate && self.sender.is_scalable();
+                head.set_ecn(if scalable { Codepoint::Scalable } else { Codepoint::Capable });
             }
-            if out.first && self.sender.take_reduction() {
+            if out.first && !self.accurate && self.sender.take_reduction() {
                 head.flags = head.flags.with(Flags::CWR);
             }
+        }
+        if let Some(echo) = self.exception.as_mut().and_then(|e| e.accurate.as_mut()) {
+            head.flags = head.flags.with(echo.feed_back());
         }
         let end = out.seq + u64::from(out.len);
         let ack_ratio = self.exception.as_mut().and_then(|e| e.ack_ratio.as_mut()?.tell(end));

@@ -4,6 +4,7 @@
 use super::space::FinState;
 use super::state::{AnsweredLoss, Limit, Repaired};
 use super::{Clock, CongestionSignal, Engine, Sender};
+use crate::accecn::Feedback;
 use crate::config::RttSource;
 use crate::error::Rejected;
 use crate::loss::scoreboard::Acked;
@@ -35,6 +36,8 @@ pub struct Arrival<'a> {
     pub echo: Option<Duration>,
     /// ECN echo.
     pub ece: bool,
+    /// The feedback of accurate ECN, if that is used.
+    pub feedback: Option<Feedback>,
     /// Rate that the peer measured, bytes per second.
     pub receiver_rate: Option<NonZeroU32>,
 }
@@ -54,6 +57,7 @@ impl Arrival<'_> {
             answer: None,
             echo,
             ece: false,
+            feedback: None,
             receiver_rate: None,
         }
     }
@@ -67,6 +71,7 @@ impl Arrival<'_> {
             && self.hole.is_none()
             && self.answer.is_none()
             && !self.ece
+            && self.feedback.is_none()
             && self.receiver_rate.is_none()
     }
 }
@@ -91,6 +96,8 @@ pub(super) struct AckEffect {
     pub(super) duplicate: bool,
     /// An RTT sample was taken.
     pub(super) measured: bool,
+    /// It has an ECN echo, or accurate ECN reports more marks.
+    pub(super) ece: bool,
     /// It covers data that was sent before the timeout and not since, which decides F-RTO.
     pub(super) original: bool,
     /// RTT of the newest segment that was never retransmitted.
@@ -195,6 +202,7 @@ impl<S: Store> Engine<S> {
             outstanding: self.board.max() > una,
             duplicate: false,
             measured: false,
+            ece: a.ece,
             original: self.frto_decides() && self.delivers_original(a),
             rtt: None,
             lost_before: self.board.total_lost(),
@@ -219,7 +227,20 @@ impl<S: Store> Engine<S> {
             }
         }
         self.arrived.bytes += t.delivered();
+        if let Some(feedback) = a.feedback {
+            t.ece = self.take_feedback(feedback, una, a.ack, t.delivered());
+        }
         t
+    }
+
+    /// Takes the feedback of accurate ECN, unless a later acknowledgement has superseded it (RFC 9768, Appendix A.1). True if it
+    /// reports more marks.
+    fn take_feedback(&mut self, feedback: Feedback, una: u64, ack: u64, delivered: u64) -> bool {
+        let smss = self.space.smss;
+        match &mut self.arrived.marks {
+            Some(tally) if ack >= una => tally.take(feedback, delivered, smss) > 0,
+            _ => false,
+        }
     }
 
     /// `SND.UNA` has advanced from `una`.
@@ -391,7 +412,7 @@ impl<S: Store> Engine<S> {
             rtt: t.rtt,
             rate,
             receiver_rate: a.receiver_rate.map(|r| Rate::from_bits_per_sec(8 * u64::from(r.get()))),
-            ece: a.ece,
+            ece: t.ece,
             cwnd_limited: !self.config.window_validation || self.limit == Limit::Window,
         };
         self.tell(now, |cc, cx| cc.on_ack(cx, &event));
@@ -448,7 +469,7 @@ impl<S: Store> Engine<S> {
         let enough = || self.dupacks >= self.config.dup_thresh || (self.sack && self.board.head_lost());
         if t.duplicate && !by_time && !echoes && enough() {
             self.enter_recovery(now, Signal::Loss, t.delivered());
-        } else if a.ece && t.outstanding && self.board.una() > self.answered_until() {
+        } else if t.ece && t.outstanding && self.board.una() > self.answered_until() {
             self.answer_mark(now);
         }
     }

@@ -1,5 +1,6 @@
 //! The engine of a sender: its parts, its start, its inputs, and its communication with the congestion control.
 
+use crate::accecn::Tally;
 use crate::config::{Config, LossDetection, MIN_MSS, ProbeNegotiation, RttSource};
 use crate::delivery_rate::Sampler;
 use crate::loss::Board;
@@ -110,7 +111,7 @@ impl<S: Store> Engine<S> {
             reduced: false,
             dupacks: 0,
             timers: Timers::NONE,
-            arrived: Arrived { round: 0, round_end: FIRST, highest: FIRST, bytes: 0 },
+            arrived: Arrived { round: 0, round_end: FIRST, highest: FIRST, bytes: 0, marks: None },
             last_sent_at: Instant::ZERO,
             counters: Counters::default(),
             pacer: Pacer::default(),
@@ -387,6 +388,7 @@ impl<S: Store> Engine<S> {
             app_limited: self.limit == Limit::App,
             probes: self.prober.support,
             sack: self.sack,
+            marked: self.arrived.marks.as_ref().map(Tally::total),
         }
     }
 

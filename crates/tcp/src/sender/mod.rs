@@ -41,6 +41,7 @@ mod space;
 mod state;
 mod transmit;
 
+use crate::accecn::Tally;
 use crate::ack_ratio::AckSample;
 use crate::config::Config;
 use crate::delivery_rate::Sampler;
@@ -296,6 +297,20 @@ impl<S: Store> Sender<S> {
     /// Whether the algorithm has reduced its window since the last call.
     pub(crate) fn take_reduction(&mut self) -> bool {
         core::mem::take(&mut self.engine.reduced)
+    }
+    /// The peer feeds back accurate ECN; `marked`: our SYN-ACK arrived with CE.
+    pub(crate) fn count_marks(&mut self, marked: bool) {
+        self.engine.arrived.marks = Some(Tally::new(marked));
+    }
+    /// Whether the algorithm is scalable: see [`Policy::scalable`](skyhaul_cc::Policy::scalable).
+    #[inline]
+    pub(crate) fn is_scalable(&self) -> bool {
+        self.engine.control.policy().scalable
+    }
+    /// Packets that the peer has reported as ECN-marked (RFC 9768); `None` without accurate ECN.
+    #[must_use]
+    pub fn marks_reported(&self) -> Option<u64> {
+        self.engine.arrived.marks.as_ref().map(Tally::total)
     }
     /// Whether a recovery is in progress.
     pub(crate) fn is_repairing(&self) -> bool {

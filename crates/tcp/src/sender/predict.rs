@@ -77,6 +77,8 @@ impl Facts for AckFacts<'_> {
             app_limited: self.app_limited,
             probes: self.probes,
             sack: self.sack,
+            // Feedback of accurate ECN does not come this way.
+            marked: None,
         }
     }
     #[inline(always)]

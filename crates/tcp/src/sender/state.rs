@@ -17,6 +17,7 @@
 //! The end of an outage, a shorter path MTU and the control's request to rewind lead to Loss from every state, too
 //! (`Engine::repair_from_start`).
 
+use crate::accecn::Tally;
 use crate::recovery::prr::Prr;
 use alloc::boxed::Box;
 use skyhaul_base::Instant;
@@ -219,6 +220,8 @@ pub(super) struct Arrived {
     pub(super) highest: u64,
     /// Bytes known to have arrived.
     pub(super) bytes: u64,
+    /// Marks that accurate ECN reports; `None` without it.
+    pub(super) marks: Option<Tally>,
 }
 
 /// How long the peer has let the sender wait.

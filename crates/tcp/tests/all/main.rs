@@ -1,6 +1,7 @@
 //! The connection from outside. One program for all of it: each further one compiles and links the whole crate once more.
 
 mod abandon;
+mod accurate_ecn;
 mod ack_cc;
 mod after_outage;
 mod black_hole;

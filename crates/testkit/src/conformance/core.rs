@@ -241,7 +241,7 @@ fn segment_of(tcp: &Tcp, shift: u8) -> Segment {
         ack: Seq(tcp.ack),
         len: tcp.payload.len() as u32,
         window: u32::from(tcp.window) << shift,
-        flags: Flags::from_bits(tcp.flags as u8),
+        flags: Flags::from_header(tcp.flags.to_be_bytes()),
         ..Segment::default()
     };
     for o in &tcp.options {
@@ -295,7 +295,7 @@ fn bytes_of(seg: &Segment, shift: u8, payload: Vec<u8>) -> Tcp {
     Tcp {
         seq: seg.seq.0,
         ack: if seg.flags.has(Flags::ACK) { seg.ack.0 } else { 0 },
-        flags: u16::from(seg.flags.bits()),
+        flags: u16::from_be_bytes(seg.flags.to_header()),
         window: (seg.window >> shift).min(65_535) as u16,
         urgent: 0,
         options,

@@ -40,6 +40,9 @@ impl PacketView for Packet {
     fn is_ect(&self) -> bool {
         self.segment.ecn != Codepoint::NotCapable
     }
+    fn is_l4s(&self) -> bool {
+        matches!(self.segment.ecn, Codepoint::Scalable | Codepoint::Marked)
+    }
     fn mark_ce(&mut self) {
         if self.is_ect() {
             self.segment.ecn = Codepoint::Marked;

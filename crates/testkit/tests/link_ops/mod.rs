@@ -7,8 +7,8 @@ use skyhaul_path::delay::{Ramp, normal::Normal, uniform::Uniform};
 use skyhaul_path::error::{self, ber, bursts, mtu, per};
 use skyhaul_path::fec::{self, block, code_rate, repeat};
 use skyhaul_path::queue::{
-    ack_decimation, ack_filter, acks_first, codel, fq_codel, gtnets, pie, plain, pushout, red, threshold,
-    two_band, wred,
+    ack_decimation, ack_filter, acks_first, codel, dual_pi2, fq_codel, gtnets, pie, plain, pushout, red,
+    threshold, two_band, wred,
 };
 use skyhaul_path::rate::{self, End, dama};
 use skyhaul_path::testing::Pkt;
@@ -31,7 +31,7 @@ fn discipline(input: &mut ByteReader<'_>) -> Discipline {
     let victim = if input.one_in(2) { Victim::Oldest } else { Victim::Youngest };
     // Switches of the queues that have any.
     let (one, other) = (input.one_in(2), input.one_in(2));
-    match input.below(15) {
+    match input.below(16) {
         0 => Discipline::DROP_TAIL,
         1 => plain::Config {}.into(),
         2 => gtnets::Config {}.into(),
@@ -82,6 +82,16 @@ fn discipline(input: &mut ByteReader<'_>) -> Discipline {
             ecn: other,
             class_aware: input.one_in(2),
             ..red::Config::default()
+        }
+        .into(),
+        14 => dual_pi2::Config {
+            target: micros(input) + Duration::from_nanos(1),
+            update: micros(input) + Duration::from_micros(10),
+            min_delay: micros(input),
+            range: if one { Duration::ZERO } else { micros(input) },
+            coupling: 0.1 + 4.0 * share(input),
+            classic_share: 0.001 + 0.9 * share(input),
+            ..dual_pi2::Config::default()
         }
         .into(),
         _ => wred::Config {
@@ -288,7 +298,16 @@ fn packet(input: &mut ByteReader<'_>, id: u32) -> Pkt {
         tells_more: bits & 32 != 0,
     });
     let size = if ack.is_some() { size % 60 } else { size };
-    Pkt { id, size, flow: u32::from(bits >> 6), low: bits & 1 != 0, ect: bits & 2 != 0, ce: false, ack }
+    Pkt {
+        id,
+        size,
+        flow: u32::from(bits >> 6),
+        low: bits & 1 != 0,
+        ect: bits & 2 != 0,
+        l4s: bits & 4 != 0,
+        ce: false,
+        ack,
+    }
 }
 
 /// Builds the link that `data` spells, and runs the operations that follow.

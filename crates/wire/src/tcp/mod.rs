@@ -61,7 +61,7 @@ impl<'a> Tcp<'a> {
         if !verified && ip.pseudo(bytes.len()).bytes(bytes).finish() != 0 {
             return Err(Refusal::TcpChecksum);
         }
-        let flags = Flags::from_bits(head[13]);
+        let flags = Flags::from_header([head[12], head[13]]);
         Ok(Self {
             src_port: u16::from_be_bytes([head[0], head[1]]),
             dst_port: u16::from_be_bytes([head[2], head[3]]),
@@ -128,9 +128,11 @@ impl<'a> Tcp<'a> {
             ecn: match self.ecn {
                 _ if agreed.plan.is_low(self.dscp) => Codepoint::NotCapable,
                 0 => Codepoint::NotCapable,
+                1 => Codepoint::Scalable,
                 3 => Codepoint::Marked,
                 _ => Codepoint::Capable,
             },
+            ecn_bytes: o.ecn_bytes,
         }
     }
 

@@ -4,7 +4,7 @@
 use super::OPTION_SPACE;
 use crate::{ACK_RATIO_EXID, Capability, RATE_EXID, Refusal};
 use core::num::{NonZeroU16, NonZeroU32};
-use skyhaul_tcp::{Mark, SackBlocks, Seq};
+use skyhaul_tcp::{EcnBytes, Mark, SackBlocks, Seq};
 
 const END: u8 = 0;
 const NOP: u8 = 1;
@@ -13,6 +13,9 @@ const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
+/// AccECN in the order ECT(0), CE, ECT(1), and in the opposite order (RFC 9768 §3.2.3).
+const ACC_ECN_0: u8 = 172;
+const ACC_ECN_1: u8 = 174;
 const EXPERIMENT: u8 = 253;
 
 /// Lengths of the experimental options.
@@ -37,6 +40,8 @@ pub struct Options<'a> {
     pub sack_permitted: bool,
     /// TSval, TSecr.
     pub timestamps: Option<(u32, u32)>,
+    /// Bytes by ECN field, from the AccECN option; a field that is left out has its initial value.
+    pub ecn_bytes: Option<EcnBytes>,
     sack: &'a [u8],
     /// There are experimental options.
     experiments: bool,
@@ -81,6 +86,16 @@ fn each(mut bytes: &[u8]) -> impl Iterator<Item = Result<(u8, &[u8]), Refusal>> 
     })
 }
 
+/// The AccECN option with these fields of 24 bits; `None` if it has too few to say something of CE. Bytes beyond whole fields are
+/// ignored.
+fn ecn_bytes(fields: &[u8], reversed: bool) -> Option<EcnBytes> {
+    let mut of = fields.chunks_exact(3).map(|f| f.iter().fold(0, |n, b| n << 8 | u32::from(*b)));
+    let (first, ce, last) = (of.next()?, of.next()?, of.next());
+    let last = last.unwrap_or(EcnBytes::INITIAL.ect0);
+    let (ect0, ect1) = if reversed { (last, first) } else { (first, last) };
+    Some(EcnBytes { ect0, ce, ect1 })
+}
+
 impl<'a> Options<'a> {
     /// Parses the options of a segment; `syn`: it is a SYN. A SYN with a malformed option is accepted, as in Linux: an option
     /// of a wrong length is skipped, and a truncated one ends the list. A refused SYN would be repeated in vain, and what a
@@ -103,6 +118,10 @@ impl<'a> Options<'a> {
                 (SACK, blocks) if !blocks.is_empty() && blocks.len() % 8 == 0 => o.sack = blocks,
                 (MSS | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS, _) if !syn => {
                     return Err(Refusal::OptionLength);
+                }
+                // A SYN has none (RFC 9768 §3.2.3.2.1).
+                (ACC_ECN_0 | ACC_ECN_1, fields) if !syn => {
+                    o.ecn_bytes = ecn_bytes(fields, option.0 == ACC_ECN_1);
                 }
                 (EXPERIMENT, _) => o.experiments = true,
                 // Unknown options are skipped, including experimental ones without an identifier of RFC 6994 (RFC 9293
@@ -250,6 +269,16 @@ impl Writer {
             second.copy_from_slice(&to.0.to_be_bytes());
         }
         self.option(SACK, &[content.get(..8 * blocks.len()).unwrap_or(&content)])
+    }
+    /// The AccECN option, in the order whose last field may be left out because it has its initial value, if one may.
+    pub(crate) fn ecn_bytes(&mut self, b: EcnBytes) -> bool {
+        let reversed = b.ect0 == EcnBytes::INITIAL.ect0;
+        let (kind, first, last) =
+            if reversed { (ACC_ECN_1, b.ect1, b.ect0) } else { (ACC_ECN_0, b.ect0, b.ect1) };
+        let fields = [first, b.ce, last].map(u32::to_be_bytes);
+        let [first, ce, last] = fields.each_ref().map(|f| f.get(1..).unwrap_or_default());
+        let omit = if reversed { b.ect0 } else { b.ect1 } == EcnBytes::INITIAL.ect1;
+        if omit { self.option(kind, &[first, ce]) } else { self.option(kind, &[first, ce, last]) }
     }
     pub(crate) fn capability(
         &mut self,

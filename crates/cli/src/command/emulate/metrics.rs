@@ -10,6 +10,7 @@ const COUNTERS: [(&str, &str, Counter); 4] = [
     ("packets_offered_total", "Packets offered to a link", |c| c.offered),
     ("packets_delivered_total", "Packets delivered by a link", |c| c.delivered),
     ("packets_marked_total", "Packets that active queue management marked on a link", |c| c.marked),
+    ("packets_duplicated_total", "Copies that a link delivered in addition", |c| c.duplicated),
     ("bytes_delivered_total", "Bytes delivered by a link", |c| c.delivered_bytes),
 ];
 

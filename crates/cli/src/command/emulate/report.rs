@@ -45,6 +45,9 @@ fn link_words(l: &LinkCount) -> String {
     if all.marked > 0 {
         let _ = write!(words, ", {} marked", all.marked);
     }
+    if all.duplicated > 0 {
+        let _ = write!(words, ", {} delivered twice", all.duplicated);
+    }
     words
 }
 
@@ -101,6 +104,7 @@ pub(super) fn json(report: &Report) -> Value {
             "delivered_packets": c.delivered,
             "delivered_bytes": c.delivered_bytes,
             "marked_packets": c.marked,
+            "duplicated_packets": c.duplicated,
             "drops": drops,
         })
     };

@@ -134,7 +134,7 @@ fn links() {
         (
             "rate = \"10.4 Mbit/s\"",
             "rate = \"10.4 Mbit/s\"\nrtae = \"1 Mbit/s\"",
-            "geo.toml:6: links.sat.rtae: unknown key, did you mean \"rate\"? (known: packet, rate, delay, orbit, allow-reorder, queue, error, ack-errors, ack-size, reconstruct-acks, up, drop-in-flight, fade, fec, arq, reverse)",
+            "geo.toml:6: links.sat.rtae: unknown key, did you mean \"rate\"? (known: packet, rate, delay, orbit, allow-reorder, queue, error, duplicate, ack-errors, ack-size, reconstruct-acks, up, drop-in-flight, fade, fec, arq, reverse)",
         ),
         (
             "queue = { kind = \"strict-pushout\", limit = \"50 packets\" }",
@@ -144,7 +144,7 @@ fn links() {
         (
             "kind = \"strict-pushout\"",
             "kind = \"strict-push-out\"",
-            "geo.toml:7: links.sat.queue.kind: \"strict-push-out\" is unknown, did you mean \"strict-pushout\"? (known: ack-compaction, ack-decimation, ack-filter, acks-first, codel, drop-tail, fifo-pushout, fq-codel, gtnets, pie, plain, red, strict-pushout, threshold, two-band, wred)",
+            "geo.toml:7: links.sat.queue.kind: \"strict-push-out\" is unknown, did you mean \"strict-pushout\"? (known: ack-compaction, ack-decimation, ack-filter, acks-first, codel, drop-tail, dual-pi2, fifo-pushout, fq-codel, gtnets, pie, plain, red, strict-pushout, threshold, two-band, wred)",
         ),
         (
             "kind = \"strict-pushout\"",
@@ -164,7 +164,7 @@ fn links() {
         (
             "kind = \"strict-pushout\"",
             "kind = \"codel\", update = \"15 ms\"",
-            "geo.toml:7: links.sat.queue.update: only the kind \"pie\" has this key",
+            "geo.toml:7: links.sat.queue.update: only the kinds \"dual-pi2\" and \"pie\" have this key",
         ),
         (
             "kind = \"strict-pushout\"",
@@ -260,14 +260,18 @@ fn links() {
     ]);
 }
 
-/// lightyear#1553: what netem calls `duplicate` is not served (docs/reports.md).
 #[test]
-fn no_key_of_a_link_duplicates_packets() {
+fn a_share_of_duplicates_is_a_probability() {
     refused(&[
         (
             "rate = \"10.4 Mbit/s\"",
-            "rate = \"10.4 Mbit/s\"\nduplicate = 0.01",
-            "geo.toml:6: links.sat.duplicate: unknown key ",
+            "rate = \"10.4 Mbit/s\"\nduplicate = 1.5",
+            "geo.toml:6: links.sat.duplicate: 1.5 is ",
+        ),
+        (
+            "rate = \"10.4 Mbit/s\"",
+            "rate = \"10.4 Mbit/s\"\nduplicate = \"0.1 %\"",
+            "geo.toml:6: links.sat.duplicate: ",
         ),
         (
             "kind = \"per\", p = 1e-3",
@@ -275,4 +279,21 @@ fn no_key_of_a_link_duplicates_packets() {
             "geo.toml:8: links.sat.error.kind: \"duplicate\" is unknown ",
         ),
     ]);
+}
+
+#[test]
+fn options_of_a_dual_queue_have_bounds() {
+    let queue = |options: &str| format!("kind = \"dual-pi2\", {options}");
+    for (options, message) in [
+        ("coupling = 0", "geo.toml:7: links.sat.queue.coupling: "),
+        ("classic-share = 1", "geo.toml:7: links.sat.queue.classic-share: "),
+        (
+            "target = \"0 s\"",
+            "geo.toml:7: links.sat.queue.target: must be above 0: write a time such as \"15 ms\"",
+        ),
+        ("burst = \"1 s\"", "geo.toml:7: links.sat.queue.burst: only the kind \"pie\" has this key"),
+        ("range = \"400\"", "geo.toml:7: links.sat.queue.range: "),
+    ] {
+        refused(&[("kind = \"strict-pushout\"", &queue(options), message)]);
+    }
 }

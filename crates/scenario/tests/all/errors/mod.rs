@@ -109,7 +109,7 @@ fn files() {
         (
             "schema = 1",
             "schema = 1\nextends = \"preset:peach-gso\"",
-            "geo.toml:2: extends: there is no preset \"peach-gso\", did you mean \"peach-geo\"? (known: geo-bent-pipe-dama, geo-hts-ka, geo-today, geo-today-access, in-flight-geo, leo-1200-polar, leo-780-polar, leo-walker-550, luglio, maritime-vsat, meo-8062, neglia, neglia-access, papadimitriou, papadimitriou-access, peach-geo, peach-geo-access, peach-hetero, peach-hetero-access, peach-leo, peach-meo, satcom-fading, satcom-interop, satcom-large, satcom-large-jitter, satcom-large-loss, satcom-medium, satcom-small, satcom-small-up, satcom-wifi)",
+            "geo.toml:2: extends: there is no preset \"peach-gso\", did you mean \"peach-geo\"? (known: geo-bent-pipe-dama, geo-hts-ka, geo-today, geo-today-access, in-flight-geo, l4s-dual-queue, leo-1200-polar, leo-780-polar, leo-walker-550, luglio, maritime-vsat, meo-8062, neglia, neglia-access, papadimitriou, papadimitriou-access, peach-geo, peach-geo-access, peach-hetero, peach-hetero-access, peach-leo, peach-meo, satcom-fading, satcom-interop, satcom-large, satcom-large-jitter, satcom-large-loss, satcom-medium, satcom-small, satcom-small-up, satcom-wifi)",
         ),
         (
             "schema = 1",
@@ -193,7 +193,7 @@ fn overrides() {
         ),
         (
             "links.sat.eror.p=0.1",
-            "--set: links.sat.eror: unknown key, did you mean \"error\"? (known: packet, rate, delay, orbit, allow-reorder, queue, error, ack-errors, ack-size, reconstruct-acks, up, drop-in-flight, fade, fec, arq, reverse)",
+            "--set: links.sat.eror: unknown key, did you mean \"error\"? (known: packet, rate, delay, orbit, allow-reorder, queue, error, duplicate, ack-errors, ack-size, reconstruct-acks, up, drop-in-flight, fade, fec, arq, reverse)",
         ),
         (
             "links.sat.rate.x=1",

@@ -77,3 +77,9 @@ pub fn scaled(flows: u32, loss: f64, seconds: f64) -> Resolved {
     let link = geo(1300.0 * k, 0.55, (50.0 * k) as u32, loss);
     scenario(seconds, vec![link], vec![bulk("bulk", flows, "sack", 64, 0.55)])
 }
+
+/// The scenario of a text.
+pub fn resolved(text: &str) -> Resolved {
+    let scenario = skyhaul_scenario::resolve_text("test.toml", text, &[], &skyhaul_scenario::no_files);
+    scenario.unwrap_or_else(|e| panic!("{e}"))
+}
