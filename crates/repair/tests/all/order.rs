@@ -103,7 +103,8 @@ fn repeats_alone_deliver_everything_in_order_a_round_trip_later() {
     let far = world.ends[1].counters();
     assert_eq!((far.delivered, far.late), (5000, 0));
     assert!(far.longest_held >= Duration::from_millis(190), "{:?}", far.longest_held);
-    assert!(far.longest_held <= Duration::from_millis(700), "{:?}", far.longest_held);
+    // A datagram that is lost three times takes three repeats, a round trip of 200 ms each.
+    assert!(far.longest_held <= Duration::from_millis(800), "{:?}", far.longest_held);
 }
 
 #[test]

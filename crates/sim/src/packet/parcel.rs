@@ -616,7 +616,7 @@ mod tests {
                 let said = Acknowledgement {
                     connection: 3,
                     number: segment.ack.0,
-                    ecn: segment.flags.bits() & 0xc0,
+                    ecn: segment.flags.bits() & Flags::ECN.bits(),
                     stamp: segment.ts.map(|ts| ts.0),
                     tells_more: more,
                 };

@@ -6,7 +6,7 @@ use skyhaul_path::{DropReason, KindCounters};
 
 /// A counter of the packets of one priority class.
 type Counter = fn(&KindCounters) -> u64;
-const COUNTERS: [(&str, &str, Counter); 4] = [
+const COUNTERS: [(&str, &str, Counter); 5] = [
     ("packets_offered_total", "Packets offered to a link", |c| c.offered),
     ("packets_delivered_total", "Packets delivered by a link", |c| c.delivered),
     ("packets_marked_total", "Packets that active queue management marked on a link", |c| c.marked),

@@ -60,6 +60,7 @@ pub fn scenario(seconds: f64, links: Vec<Link>, flows: Vec<FlowGroup>) -> Resolv
         links,
         flows,
         gateways: Vec::new(),
+        repair: Vec::new(),
         gateway_events: Vec::new(),
         record: Record::default(),
         events: Vec::new(),
