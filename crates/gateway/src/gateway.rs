@@ -92,6 +92,8 @@ pub struct Gateway {
     spare: RefCell<Vec<u8>>,
     counts: Counts,
     prefixes: Prefixes,
+    /// Where its metrics are served.
+    pub(crate) metrics_at: Option<SocketAddr>,
     began: Instant,
     /// When flows without progress were last looked for.
     swept: Instant,
@@ -181,7 +183,8 @@ impl Gateway {
             ready: Vec::new(),
             spare: RefCell::default(),
             counts: Counts::default(),
-            prefixes: Prefixes::default(),
+            prefixes: Prefixes::new(&config.metrics),
+            metrics_at: None,
             began: now,
             swept: now,
             last_turn: now,
@@ -349,6 +352,7 @@ impl Gateway {
                 && self.config.evidence.mode != evidence::Mode::Shadow
                 && !self.rules.are_lost()
                 && self.proof.as_ref().is_none_or(Proof::admits),
+            metrics: self.metrics_at,
             rules: self.rules.status(now),
             proof: self.proof.as_ref().map(|p| p.status(now)),
             turned_away: self.turned_away(),

@@ -97,6 +97,9 @@ pub struct Status {
     pub uptime: f64,
     /// Whether new connections are split; otherwise they are forwarded.
     pub admits: bool,
+    /// Where its metrics are served, if they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<SocketAddr>,
     /// The rules of nftables that lead packets to the gateway.
     pub rules: RulesStatus,
     /// Whether connections of hosts are known to reach the gateway, if any are intercepted.
@@ -344,6 +347,7 @@ mod tests {
             pid: 1,
             uptime: 0.0,
             admits: true,
+            metrics: None,
             rules: RulesStatus::default(),
             proof: Some(ProofStatus::default()),
             turned_away: 0,

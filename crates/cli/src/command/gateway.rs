@@ -19,6 +19,7 @@ use serde_json::Value;
 use skyhaul_gateway::config::{OnFailure, Preserve};
 use skyhaul_gateway::doctor::{Finding, Outcome};
 use skyhaul_gateway::evidence::{AssignmentUnit, Evidence, Mode};
+use skyhaul_gateway::log;
 use skyhaul_gateway::leftover::{self, CleanupResult};
 use skyhaul_gateway::prefixes::PrefixStatus;
 use skyhaul_gateway::proof::{ProofState, ProofStatus};
@@ -139,6 +140,15 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
         let _ = writeln!(out, "{what:<22} {text}");
     };
     line("gateway", format!("{}, table inet {}, interface {}", c.name, rules::table(&c), c.interface()));
+    if let [_, more @ ..] = &c.sources.files[..]
+        && !more.is_empty()
+    {
+        line("includes", more.join(", "));
+    }
+    for (name, v) in &c.sources.variables {
+        let unused = if v.used { "" } else { "; nothing uses it" };
+        line("variable", format!("{name} = {} ({}{unused})", v.value, v.file));
+    }
     if let Some(t) = &c.terrestrial {
         line("hosts", format!("{} on {}", list(&t.networks), t.interface));
     }
@@ -190,6 +200,25 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
     if let Some(text) = measured(&c) {
         line("evidence", text);
     }
+    for (what, target) in [("finished connections", &c.log.flows), ("events", &c.log.events)] {
+        match target {
+            None => {}
+            Some(log::Target::Stderr) => line(what, "a line of JSON each, to standard error".into()),
+            Some(log::Target::File(path)) => {
+                let rotated = c.log.rotate.map_or(String::new(), |size| {
+                    let kept = c.log.kept();
+                    format!("; a new file every {:.1} MB, {kept} old ones are kept", size.0 as f64 / 1e6)
+                });
+                line(what, format!("a line of JSON each, to {}{rotated}", path.display()));
+            }
+        }
+    }
+    let m = &c.metrics;
+    let at = m.listen.map_or("by `run --metrics` alone".into(), |at| format!("at http://{at}/metrics"));
+    line(
+        "metrics",
+        format!("{at}; by network behind the link (/{}, IPv6 /{}), {} at most", m.prefix_v4, m.prefix_v6, m.prefixes),
+    );
     if c.tests_priority() {
         let (port, every) = (c.priority_test.port, c.priority_test.interval.0.as_secs_f64());
         let fallback = c.fallback.cc.name();
@@ -280,7 +309,8 @@ fn examine(args: &GatewayDoctorArgs, own_command: &[OsString]) -> Result<(), Sto
     }
     if let Some(to) = args.probe {
         let keeper = keeper(own_command);
-        let environment = Environment { folder: args.runtime.folder(), file: args.file.file.clone(), keeper };
+        let environment =
+            Environment { folder: args.runtime.folder(), file: args.file.file.clone(), keeper, metrics: None };
         findings.push(doctor::prove(&config, &environment, args.from, to));
     }
     if args.json {
@@ -363,9 +393,20 @@ fn clean(args: &GatewayCleanArgs) -> Result<(), Stop> {
 
 fn serve(args: &GatewayRunArgs, own_command: &[OsString]) -> Result<(), Stop> {
     let config = read(&args.file)?;
-    let metrics = args.metrics.map(Metrics::open).transpose()?;
+    let of_file = |address| {
+        Metrics::open_for(address, |message| Stop::bad(config.sources.refuse("metrics.listen", message)))
+    };
+    let metrics = match (args.metrics, config.metrics.listen) {
+        (Some(address), _) => Some(Metrics::open(address)?),
+        (None, address) => address.map(of_file).transpose()?,
+    };
     let keeper = keeper(own_command);
-    let environment = Environment { folder: args.runtime.folder(), file: args.file.file.clone(), keeper };
+    let environment = Environment {
+        folder: args.runtime.folder(),
+        file: args.file.file.clone(),
+        keeper,
+        metrics: metrics.as_ref().and_then(Metrics::address),
+    };
     let notes = Printer::of_notes()?;
     let mut observer = Observer { metrics, name: config.name.clone(), manager: Manager::find(), notes };
     let ran = skyhaul_gateway::run(&config, &environment, &mut observer).map_err(Stop::bad);
@@ -452,6 +493,9 @@ fn page(s: &Status) -> String {
             ("lost in resets", format!("{} bytes", c.bytes_lost)),
         ],
     );
+    if let Some(at) = s.metrics {
+        line("metrics", &[("at", format!("http://{at}/metrics"))]);
+    }
     if let Some(text) = rules_line(&s.rules) {
         line("rules", &[("of nftables", text)]);
     }

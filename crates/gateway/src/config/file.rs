@@ -4,6 +4,7 @@ use super::Network;
 use crate::evidence::settings as evidence;
 use crate::forward::{Forward, Publish};
 use crate::log::LogConfig;
+use crate::prefixes::MetricsConfig;
 use crate::priority::settings as priority;
 use crate::profile::LinkProfile;
 use serde::Deserialize;
@@ -36,6 +37,9 @@ pub struct File {
     /// Where the lines about connections and events go.
     #[serde(default)]
     pub log: LogConfig,
+    /// Which metrics there are, and where they are served.
+    #[serde(default)]
+    pub metrics: MetricsConfig,
     /// What happens to new connections after the gateway was killed.
     #[serde(default)]
     pub on_failure: OnFailure,

@@ -513,5 +513,6 @@ pub(crate) fn environment(file: &Path, folder: &Path) -> skyhaul_gateway::Enviro
         folder: folder.into(),
         file: file.into(),
         keeper: vec![ourselves, "gateway-keep".into()],
+        metrics: None,
     }
 }
