@@ -7,6 +7,7 @@ mod open;
 mod threads;
 
 use crate::cause::Cause;
+use crate::classes;
 use crate::config::Config;
 use crate::error::GatewayError;
 use crate::evidence;
@@ -215,6 +216,7 @@ impl Gateway {
         // Drawn at each start, so that peers forget their windows when the gateway restarts.
         host.gateway = NonZeroU32::new(RandomState::new().build_hasher().finish() as u32);
         host.by_client = true;
+        host.schedule = config.schedule();
         host.early = (!config.satellite.early_data.0.is_zero()).then(Arc::default);
         host.mtu = config.satellite.mtu.into();
         host.search_mtu = config.satellite.searches_mtu();
@@ -362,6 +364,8 @@ impl Gateway {
             paths_narrowed: host.counts().paths_narrowed,
             queues_full: 0,
             probes_dropped: host.counts().probes_dropped,
+            classes: classes::status(&self.config.class, &host.sent_by_class()),
+            held_subscribers: host.held_subscribers(),
             counts: Counts { defects: self.defects(host), ..self.counts },
             prefixes: self.prefixes.status(now, self.samples(host)),
             list: flows.map(|f| Self::row(now, f, host)).collect(),

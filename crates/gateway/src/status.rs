@@ -1,5 +1,6 @@
 //! State and counters of a gateway, for people and programs.
 
+use crate::classes::ClassStatus;
 use crate::evidence::Evidence;
 use crate::flow::Initiator;
 use crate::metrics::Page;
@@ -120,6 +121,12 @@ pub struct Status {
     /// Low-priority probes dropped because too many waited until nothing else was to be sent at `satellite.rate`.
     #[serde(default)]
     pub probes_dropped: u64,
+    /// The classes of connections, if the file has any; they share a link with a rate, which has one thread.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ClassStatus>,
+    /// Number of subscribers that have something to send, and wait because of their rate.
+    #[serde(default)]
+    pub held_subscribers: usize,
     /// Counters since the start.
     pub counts: Counts,
     /// The networks behind the link, by address.
@@ -234,6 +241,12 @@ impl Status {
                 proof.withdrawals as f64,
             );
         }
+        add(
+            "held_subscribers",
+            "gauge",
+            "Subscribers that have something to send and wait because of their rate",
+            self.held_subscribers as f64,
+        );
         add("peers", "gauge", "Other gateways that are known", self.peers as f64);
         add("memory_bytes", "gauge", "Bytes held by connections over the link", self.memory as f64);
         for (name, help, value) in [
@@ -287,6 +300,12 @@ impl Status {
         }
         page.family("gateway_info", "gauge", "The version of the program")
             .sample(&[gateway, ("version", &self.version)], 1);
+        if !self.classes.is_empty() {
+            let mut family = page.family("gateway_class_sent_bytes_total", "counter", "Bytes of packets over the link by class");
+            for c in &self.classes {
+                family.sample(&[gateway, ("class", &c.name)], c.sent);
+            }
+        }
         prefixes::metrics(&self.prefixes, &self.name, &mut page);
         if let Some(evidence) = &self.evidence {
             evidence.metrics(&self.name, &mut page);
@@ -357,6 +376,8 @@ mod tests {
             paths_narrowed: 0,
             queues_full: 0,
             probes_dropped: 0,
+            classes: vec![ClassStatus { name: "ssh".into(), weight: 1, sent: 1 }],
+            held_subscribers: 0,
             counts: Counts::default(),
             prefixes: vec![prefix],
             list: Vec::new(),

@@ -16,6 +16,7 @@ use crate::stop::Stop;
 use notify::Manager;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use skyhaul_gateway::classes::ClassConfig;
 use skyhaul_gateway::config::{OnFailure, Preserve};
 use skyhaul_gateway::doctor::{Finding, Outcome};
 use skyhaul_gateway::evidence::{AssignmentUnit, Evidence, Mode};
@@ -173,6 +174,24 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
     for (what, text) in link_lines(&c) {
         line(what, text);
     }
+    for class in &c.class {
+        line("class", class_line(class));
+    }
+    if !c.class.is_empty() {
+        line("class", "others, weight 1: every other connection".into());
+    }
+    for s in &c.subscriber {
+        line(
+            "subscribers",
+            format!(
+                "each /{} (IPv6: /{}) of {} has {} Mbit/s towards the link",
+                s.prefix_v4,
+                s.prefix_v6,
+                list(&s.networks),
+                s.rate.bits_per_sec() as f64 / 1e6
+            ),
+        );
+    }
     line(
         "with a second gateway",
         "both directions gain: each gateway carries what it sends to the other".into(),
@@ -249,6 +268,16 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
     }
     line("to see the rules", format!("skyhaul gateway rules {}", args.file.display()));
     print(&out)
+}
+
+/// What a class takes, and its weight.
+fn class_line(class: &ClassConfig) -> String {
+    let list = |what: &str, of: Vec<String>| (!of.is_empty()).then(|| format!("{what} {}", of.join(", ")));
+    let ports = list("ports", class.ports.iter().map(ToString::to_string).collect());
+    let dscp = list("DSCP", class.dscp.iter().map(ToString::to_string).collect());
+    let takes: Vec<String> = ports.into_iter().chain(dscp).collect();
+    let takes = if takes.is_empty() { "every connection".into() } else { takes.join(" with ") };
+    format!("{}, weight {}: {takes}", class.name, class.weight)
 }
 
 /// The lines about the profile of the link; none without a profile.
@@ -509,6 +538,12 @@ fn page(s: &Status) -> String {
         [("between threads", s.queues_full, "packets"), ("low-priority", s.probes_dropped, "probes")];
     for (what, n, unit) in dropped.into_iter().filter(|(_, n, _)| *n > 0) {
         line("dropped", &[(what, format!("{n} {unit}"))]);
+    }
+    for c in &s.classes {
+        line("class", &[(c.name.as_str(), format!("(weight {}) sent {}", c.weight, megabytes(c.sent)))]);
+    }
+    if s.held_subscribers > 0 {
+        line("held", &[("by their rate", format!("{} subscribers", s.held_subscribers))]);
     }
     out += &evidence::summary(s);
     out += &prefixes(&s.prefixes);

@@ -1,6 +1,7 @@
 //! What the file of a gateway says, key by key.
 
 use super::Network;
+use crate::classes::{ClassConfig, SubscriberConfig};
 use crate::evidence::settings as evidence;
 use crate::forward::{Forward, Publish};
 use crate::log::LogConfig;
@@ -28,6 +29,12 @@ pub struct File {
     /// Ports of the satellite interface, and the servers to which their connections go.
     #[serde(default)]
     pub publish: Vec<Publish>,
+    /// Classes of connections, which share the link by their weights.
+    #[serde(default)]
+    pub class: Vec<ClassConfig>,
+    /// Rates of subscribers.
+    #[serde(default)]
+    pub subscriber: Vec<SubscriberConfig>,
     /// Which connections are split.
     #[serde(default = "split")]
     pub split: Split,

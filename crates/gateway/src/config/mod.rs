@@ -4,6 +4,7 @@ mod file;
 mod include;
 mod link;
 
+use crate::classes;
 use crate::error::GatewayError;
 use crate::evidence::settings as evidence;
 use crate::forward;
@@ -150,6 +151,9 @@ impl Config {
         if let Some((key, message)) = f.evidence.wrong().or_else(|| f.priority_test.wrong()).or_else(|| f.metrics.wrong()).or_else(|| f.log.wrong()) {
             return Err(fail(key, message));
         }
+        if let Some((key, message)) = classes::wrong(&f.class, &f.subscriber, f.satellite.rate.is_some()) {
+            return Err(fail(&key, message));
+        }
         if hosts.is_none() && f.evidence.measures() {
             let message = "connections are observed at the interface of the hosts: write [terrestrial]";
             return Err(fail("evidence.mode", message.into()));
@@ -219,6 +223,8 @@ impl Config {
             ("terrestrial.interface", interface(self) != interface(new)),
             ("forward", self.forward != new.forward),
             ("publish", self.publish != new.publish),
+            ("class", self.class != new.class),
+            ("subscriber", self.subscriber != new.subscriber),
             ("satellite.interface", s.interface != new.satellite.interface),
             ("satellite.rate", s.rate != new.satellite.rate),
             ("satellite.early-data", s.early_data.0 != new.satellite.early_data.0),
@@ -234,6 +240,12 @@ impl Config {
         ]
         .into_iter()
         .find_map(|(key, differs)| differs.then_some(key))
+    }
+
+    /// How connections share the link.
+    #[must_use]
+    pub fn schedule(&self) -> skyhaul_net::host::Schedule {
+        classes::schedule(&self.class, &self.subscriber)
     }
 
     /// The name of the gateway's TUN interface.

@@ -13,6 +13,7 @@ mod operations;
 mod priority;
 mod programs;
 mod refusals;
+mod sharing;
 mod stack;
 mod surroundings;
 mod threads;
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
     tests.extend(threads::ALL);
     tests.extend(environment::ALL);
     tests.extend(refusals::ALL);
+    tests.extend(sharing::ALL);
     tests.extend(doctor::ALL);
     tests.extend(firewall::ALL);
     tests.extend(surroundings::ALL);
