@@ -73,8 +73,8 @@ fn parts(key: &str) -> impl Iterator<Item = String> {
 }
 
 fn wrong(file: &str, key: &str, message: String) -> GatewayError {
-    let key = if key.is_empty() || key == "." { String::new() } else { format!("{key}: ") };
-    GatewayError::Config { file: file.into(), key, message }
+    let key = if key.is_empty() || key == "." { String::new() } else { format!("{}: ", one_line(key)) };
+    GatewayError::Config { file: file.into(), key, message: one_line(&message) }
 }
 
 /// Reads what a file includes, and replaces its variables. Returns the keys, without those that say how to do that.
@@ -420,6 +420,8 @@ cc = "bbr"
             let said = of(&terminal, &template);
             assert!(said.starts_with(expected) && !said.contains('\n'), "{said}\ninstead of\n{expected}");
         }
+        let said = Config::parse("g.toml", "include = [\"a\\nb\"]").unwrap_err().to_string();
+        assert_eq!(said, "g.toml: include[0]: a b: a text alone includes no file");
         let many = format!("include = [{}]\n{LIMITS}", "\"l\", ".repeat(64));
         let said = read(&[("g.toml", &many), ("l", "")]).unwrap_err();
         assert_eq!(said, "l: include: more than 64 files: include fewer");

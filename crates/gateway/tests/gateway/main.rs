@@ -10,6 +10,7 @@ mod environment;
 mod evidence;
 mod firewall;
 mod operations;
+mod pair;
 mod priority;
 mod programs;
 mod refusals;
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
     tests.extend(environment::ALL);
     tests.extend(refusals::ALL);
     tests.extend(sharing::ALL);
+    tests.extend(pair::ALL);
     tests.extend(doctor::ALL);
     tests.extend(firewall::ALL);
     tests.extend(surroundings::ALL);
