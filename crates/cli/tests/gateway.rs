@@ -457,7 +457,9 @@ fn a_terminal_of_a_template_serves_the_metrics_of_its_file() {
             text
         })
         .expect("enters");
-    for part in ["skyhaul_gateway_uptime_seconds{gateway=\"t-7\"}", "skyhaul_gateway_info{gateway=\"t-7\",version="] {
+    for part in
+        ["skyhaul_gateway_uptime_seconds{gateway=\"t-7\"}", "skyhaul_gateway_info{gateway=\"t-7\",version="]
+    {
         assert!(page.contains(part), "{page}");
     }
     // Another one that wants the same port is refused, by the file that says so, and leaves nothing behind.
@@ -465,7 +467,10 @@ fn a_terminal_of_a_template_serves_the_metrics_of_its_file() {
     router.bad(&["run", "u.toml"], &format!("u.toml: metrics.listen: cannot listen at {at}: "));
     assert_eq!(router.tables().trim(), "table inet skyhaul_t_7");
     let doctor = String::from_utf8_lossy(&router.run(&["doctor", "u.toml"]).stdout).into_owned();
-    assert!(doctor.contains(&format!("metrics.listen {at}")) && doctor.contains("cannot listen there: "), "{doctor}");
+    assert!(
+        doctor.contains(&format!("metrics.listen {at}")) && doctor.contains("cannot listen there: "),
+        "{doctor}"
+    );
     // A reload reads the template, too.
     let template = fs::read_to_string(router.folder.join("g.toml")).expect("reads");
     write("g.toml", &template.replace("[limits]", "mtu = 1400\n[limits]"));

@@ -113,7 +113,8 @@ impl TryFrom<NumberOrText> for Dscp {
     fn try_from(from: NumberOrText) -> Result<Self, String> {
         let text = from.text();
         let name = text.to_ascii_uppercase();
-        let digit = |c: Option<char>, most: u32| c.and_then(|c| c.to_digit(10)).filter(|d| (1..=most).contains(d));
+        let digit =
+            |c: Option<char>, most: u32| c.and_then(|c| c.to_digit(10)).filter(|d| (1..=most).contains(d));
         let found = match name.as_str() {
             // The names of the registry of DSCPs: RFC 2474, RFC 2597, RFC 3246, RFC 5865, RFC 8622.
             "EF" => Some(46),
@@ -132,7 +133,9 @@ impl TryFrom<NumberOrText> for Dscp {
             }
         };
         found.map(|n| Self(n as u8)).ok_or_else(|| {
-            format!("{text:?} is no DSCP: write a number below 64, or a name such as \"EF\", \"CS5\", \"AF41\"")
+            format!(
+                "{text:?} is no DSCP: write a number below 64, or a name such as \"EF\", \"CS5\", \"AF41\""
+            )
         })
     }
 }
@@ -161,7 +164,10 @@ pub(crate) fn schedule(classes: &[ClassConfig], subscribers: &[SubscriberConfig]
         each: [s.prefix_v4, s.prefix_v6],
         rate: s.rate,
     };
-    Schedule { classes: classes.iter().map(class).collect(), subscribers: subscribers.iter().map(of).collect() }
+    Schedule {
+        classes: classes.iter().map(class).collect(),
+        subscribers: subscribers.iter().map(of).collect(),
+    }
 }
 
 /// The first key that is wrong, and what to write. `paced`: the link has a rate.
@@ -172,7 +178,8 @@ pub(crate) fn wrong(
 ) -> Option<(String, String)> {
     for (key, many) in [("class", classes.len()), ("subscriber", subscribers.len())] {
         if many > 0 && !paced {
-            let message = "the gateway shares a link whose rate it knows: write satellite.rate, or leave it out";
+            let message =
+                "the gateway shares a link whose rate it knows: write satellite.rate, or leave it out";
             return Some((key.into(), message.into()));
         }
         if many > MOST {
@@ -207,8 +214,11 @@ pub(crate) fn wrong(
             return Some((key(""), message));
         }
     }
-    let all: Vec<(usize, Network)> =
-        subscribers.iter().enumerate().flat_map(|(n, s)| s.networks.iter().map(move |net| (n, *net))).collect();
+    let all: Vec<(usize, Network)> = subscribers
+        .iter()
+        .enumerate()
+        .flat_map(|(n, s)| s.networks.iter().map(move |net| (n, *net)))
+        .collect();
     for (n, s) in subscribers.iter().enumerate() {
         let key = |name: &str| format!("subscriber[{n}].{name}");
         if s.networks.is_empty() {
@@ -245,7 +255,10 @@ pub(crate) fn status(classes: &[ClassConfig], sent: &[u64]) -> Vec<ClassStatus> 
         return Vec::new();
     }
     let names = classes.iter().map(|c| (c.name.as_str(), c.weight)).chain([(OTHERS, 1)]);
-    names.zip(sent).map(|((name, weight), sent)| ClassStatus { name: name.into(), weight, sent: *sent }).collect()
+    names
+        .zip(sent)
+        .map(|((name, weight), sent)| ClassStatus { name: name.into(), weight, sent: *sent })
+        .collect()
 }
 
 #[cfg(test)]
@@ -293,8 +306,14 @@ mod tests {
                 "class[1]: \"a\" takes all of its connections, since the first class that fits counts: put \"b\" before it",
             ),
             (subscriber(""), "subscriber[0].networks: write the networks"),
-            (subscriber("\"10.0.0.0/8\"") + "prefix-v4 = 33\n", "subscriber[0].prefix-v4: write 0 to 32, in bits"),
-            (subscriber("\"fd00::1\"") + "prefix-v6 = 129\n", "subscriber[0].prefix-v6: write 0 to 128, in bits"),
+            (
+                subscriber("\"10.0.0.0/8\"") + "prefix-v4 = 33\n",
+                "subscriber[0].prefix-v4: write 0 to 32, in bits",
+            ),
+            (
+                subscriber("\"fd00::1\"") + "prefix-v6 = 129\n",
+                "subscriber[0].prefix-v6: write 0 to 128, in bits",
+            ),
             (
                 subscriber("\"10.0.0.0/8\"") + &subscriber("\"10.1.0.0/16\""),
                 "subscriber[1].networks: 10.0.0.0/8 contains 10.1.0.0/16: leave one of them out",
@@ -310,7 +329,10 @@ mod tests {
         let slow = PACED.replace("rate = \"10 Mbit/s\"\n", "");
         for (more, key) in [(class(""), "class"), (subscriber("\"10.0.0.0/8\""), "subscriber")] {
             let said = Config::parse("g.toml", &format!("{slow}{more}")).unwrap_err().to_string();
-            assert!(said.starts_with(&format!("g.toml: {key}: the gateway shares a link whose rate it knows")), "{said}");
+            assert!(
+                said.starts_with(&format!("g.toml: {key}: the gateway shares a link whose rate it knows")),
+                "{said}"
+            );
         }
         // The order decides, so the same two classes the other way round are good.
         read(&(class("ports = [22]") + &class("ports = [\"1-100\"]").replace("\"a\"", "\"b\""))).unwrap();

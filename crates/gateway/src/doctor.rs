@@ -250,11 +250,16 @@ fn metrics_of(config: &Config, status: Option<Option<&Status>>) -> Option<Findin
     Some(match status {
         Some(status) => match status.and_then(|s| s.metrics) {
             Some(at) => finding(what, true, format!("the gateway that runs serves http://{at}/metrics")),
-            None => doubt(what, "the gateway that runs serves none: it was started before the file asked for them"),
+            None => doubt(
+                what,
+                "the gateway that runs serves none: it was started before the file asked for them",
+            ),
         },
         None => match std::net::TcpListener::bind(listen) {
             Ok(_) => finding(what, true, "is free"),
-            Err(e) => finding(what, false, format!("cannot listen there: {e}; choose another address or port")),
+            Err(e) => {
+                finding(what, false, format!("cannot listen there: {e}; choose another address or port"))
+            }
         },
     })
 }

@@ -312,7 +312,9 @@ impl OpenFile {
     fn rotate(&mut self, keep: u32) -> std::io::Result<()> {
         self.size = 0;
         let path = self.path.display();
-        let fail = |e: std::io::Error| std::io::Error::new(e.kind(), format!("cannot rotate {path}, which grows: {e}"));
+        let fail = |e: std::io::Error| {
+            std::io::Error::new(e.kind(), format!("cannot rotate {path}, which grows: {e}"))
+        };
         let name = |n: u32| {
             let mut name = self.path.clone().into_os_string();
             if n > 0 {
@@ -439,8 +441,9 @@ mod tests {
         let long = "x".repeat(20_000);
         (1..=13).for_each(|n| log.flow(Level::Info, json!({ "n": n, "text": long })));
         drop(writer);
-        let numbers =
-            |p: &str| lines(&folder.join(p)).iter().map(|l| l["n"].as_u64().expect("a number")).collect::<Vec<_>>();
+        let numbers = |p: &str| {
+            lines(&folder.join(p)).iter().map(|l| l["n"].as_u64().expect("a number")).collect::<Vec<_>>()
+        };
         assert_eq!(numbers("flows.jsonl"), [13]);
         assert_eq!((numbers("flows.jsonl.1"), numbers("flows.jsonl.2")), (vec![10, 11, 12], vec![7, 8, 9]));
         assert_eq!(std::fs::read_dir(&folder).expect("lists").count(), 3, "older ones are gone");

@@ -301,7 +301,11 @@ impl Status {
         page.family("gateway_info", "gauge", "The version of the program")
             .sample(&[gateway, ("version", &self.version)], 1);
         if !self.classes.is_empty() {
-            let mut family = page.family("gateway_class_sent_bytes_total", "counter", "Bytes of packets over the link by class");
+            let mut family = page.family(
+                "gateway_class_sent_bytes_total",
+                "counter",
+                "Bytes of packets over the link by class",
+            );
             for c in &self.classes {
                 family.sample(&[gateway, ("class", &c.name)], c.sent);
             }

@@ -20,8 +20,8 @@ use skyhaul_gateway::classes::ClassConfig;
 use skyhaul_gateway::config::{OnFailure, Preserve};
 use skyhaul_gateway::doctor::{Finding, Outcome};
 use skyhaul_gateway::evidence::{AssignmentUnit, Evidence, Mode};
-use skyhaul_gateway::log;
 use skyhaul_gateway::leftover::{self, CleanupResult};
+use skyhaul_gateway::log;
 use skyhaul_gateway::prefixes::PrefixStatus;
 use skyhaul_gateway::proof::{ProofState, ProofStatus};
 use skyhaul_gateway::status::Status;
@@ -236,7 +236,10 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
     let at = m.listen.map_or("by `run --metrics` alone".into(), |at| format!("at http://{at}/metrics"));
     line(
         "metrics",
-        format!("{at}; by network behind the link (/{}, IPv6 /{}), {} at most", m.prefix_v4, m.prefix_v6, m.prefixes),
+        format!(
+            "{at}; by network behind the link (/{}, IPv6 /{}), {} at most",
+            m.prefix_v4, m.prefix_v6, m.prefixes
+        ),
     );
     if c.tests_priority() {
         let (port, every) = (c.priority_test.port, c.priority_test.interval.0.as_secs_f64());
@@ -338,8 +341,12 @@ fn examine(args: &GatewayDoctorArgs, own_command: &[OsString]) -> Result<(), Sto
     }
     if let Some(to) = args.probe {
         let keeper = keeper(own_command);
-        let environment =
-            Environment { folder: args.runtime.folder(), file: args.file.file.clone(), keeper, metrics: None };
+        let environment = Environment {
+            folder: args.runtime.folder(),
+            file: args.file.file.clone(),
+            keeper,
+            metrics: None,
+        };
         findings.push(doctor::prove(&config, &environment, args.from, to));
     }
     if args.json {

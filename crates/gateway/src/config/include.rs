@@ -228,7 +228,13 @@ struct Values<'a> {
 
 impl Values<'_> {
     /// The value of a variable; `within` are the variables whose values lead to it.
-    fn of(&mut self, name: &str, within: &mut Vec<String>, file: &str, key: &str) -> Result<Value, GatewayError> {
+    fn of(
+        &mut self,
+        name: &str,
+        within: &mut Vec<String>,
+        file: &str,
+        key: &str,
+    ) -> Result<Value, GatewayError> {
         if let Some(value) = self.done.get(name) {
             return Ok(value.clone());
         }
@@ -250,7 +256,13 @@ impl Values<'_> {
         Ok(value)
     }
     /// Replaces the variables in a value.
-    fn put(&mut self, value: &mut Value, within: &mut Vec<String>, file: &str, key: &str) -> Result<(), GatewayError> {
+    fn put(
+        &mut self,
+        value: &mut Value,
+        within: &mut Vec<String>,
+        file: &str,
+        key: &str,
+    ) -> Result<(), GatewayError> {
         match value {
             Value::String(text) if text.contains("${") => *value = self.fill(text, within, file, key)?,
             Value::Array(list) => {
@@ -268,7 +280,13 @@ impl Values<'_> {
         Ok(())
     }
     /// The value of a text with variables: that of the variable if the text is nothing else, or a text.
-    fn fill(&mut self, text: &str, within: &mut Vec<String>, file: &str, key: &str) -> Result<Value, GatewayError> {
+    fn fill(
+        &mut self,
+        text: &str,
+        within: &mut Vec<String>,
+        file: &str,
+        key: &str,
+    ) -> Result<Value, GatewayError> {
         let (mut filled, mut rest) = (String::new(), text);
         while let Some((before, after)) = rest.split_once("${") {
             if let Some(before) = before.strip_suffix('$') {
@@ -277,7 +295,8 @@ impl Values<'_> {
                 continue;
             }
             let Some((name, behind)) = after.split_once('}').filter(|(name, _)| is_name(name)) else {
-                let message = format!("{text:?}: write ${{NAME}} for a variable, or $${{ where none is meant");
+                let message =
+                    format!("{text:?}: write ${{NAME}} for a variable, or $${{ where none is meant");
                 return Err(wrong(file, key, message));
             };
             let value = self.of(name, within, file, key)?;
@@ -290,7 +309,8 @@ impl Values<'_> {
                 Value::String(text) => filled += &text,
                 Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => filled += &value.to_string(),
                 _ => {
-                    let message = format!("${{{name}}} is a list or a table, which cannot stand within a text");
+                    let message =
+                        format!("${{{name}}} is a list or a table, which cannot stand within a text");
                     return Err(wrong(file, key, message));
                 }
             }
@@ -307,7 +327,8 @@ mod tests {
 
     /// What a configuration of these files says; the first one is read.
     fn read(files: &[(&str, &str)]) -> Result<Config, String> {
-        let files: Vec<_> = files.iter().map(|(name, text)| (PathBuf::from(name), (*text).to_owned())).collect();
+        let files: Vec<_> =
+            files.iter().map(|(name, text)| (PathBuf::from(name), (*text).to_owned())).collect();
         let (first, text) = &files[0];
         let found = |path: &std::path::Path| {
             let file = files.iter().find(|(name, _)| name == path).ok_or("cannot read it")?;
@@ -369,7 +390,8 @@ cc = "bbr"
     #[test]
     fn refusals_name_the_file_that_has_the_value() {
         let of = |terminal: &str, template: &str| {
-            read(&[("t17.toml", terminal), ("template.toml", template), ("more/limits.toml", LIMITS)]).unwrap_err()
+            read(&[("t17.toml", terminal), ("template.toml", template), ("more/limits.toml", LIMITS)])
+                .unwrap_err()
         };
         for (terminal, template, expected) in [
             (
@@ -398,8 +420,16 @@ cc = "bbr"
                 TEMPLATE.replace("sat0", "sat${0"),
                 "template.toml: satellite.interface: \"sat${0\": write ${NAME} for a variable, or $${ where none is meant",
             ),
-            (TERMINAL.into(), TEMPLATE.replace("sat0", "s/0"), "template.toml: satellite.interface: this is no name"),
-            (TERMINAL.into(), format!("{TEMPLATE}nonsense = 1\n"), "template.toml: limits.nonsense: unknown field"),
+            (
+                TERMINAL.into(),
+                TEMPLATE.replace("sat0", "s/0"),
+                "template.toml: satellite.interface: this is no name",
+            ),
+            (
+                TERMINAL.into(),
+                format!("{TEMPLATE}nonsense = 1\n"),
+                "template.toml: limits.nonsense: unknown field",
+            ),
             (format!("{TERMINAL}mtu = 5\n"), TEMPLATE.into(), "t17.toml: satellite.mtu: write at least 576"),
             (TERMINAL.into(), "x = ".into(), "template.toml: TOML parse error at line 1"),
             (
@@ -412,10 +442,22 @@ cc = "bbr"
                 TEMPLATE.replace("more/limits.toml", "t17.toml"),
                 "template.toml: include[0]: a circle: t17.toml includes template.toml includes t17.toml: leave it out of one of them",
             ),
-            (TERMINAL.replace("[\"template.toml\"]", "5"), TEMPLATE.into(), "t17.toml: include: write a list of files"),
-            (TERMINAL.replace("template", "${t}"), TEMPLATE.into(), "t17.toml: include[0]: \"${t}.toml\": a path holds no variables"),
+            (
+                TERMINAL.replace("[\"template.toml\"]", "5"),
+                TEMPLATE.into(),
+                "t17.toml: include: write a list of files",
+            ),
+            (
+                TERMINAL.replace("template", "${t}"),
+                TEMPLATE.into(),
+                "t17.toml: include[0]: \"${t}.toml\": a path holds no variables",
+            ),
             ("variables = 5".into(), TEMPLATE.into(), "t17.toml: variables: write a section [variables]"),
-            ("[variables]\n\"a b\" = 5".into(), TEMPLATE.into(), "t17.toml: variables.\"a b\": a name has letters"),
+            (
+                "[variables]\n\"a b\" = 5".into(),
+                TEMPLATE.into(),
+                "t17.toml: variables.\"a b\": a name has letters",
+            ),
         ] {
             let said = of(&terminal, &template);
             assert!(said.starts_with(expected) && !said.contains('\n'), "{said}\ninstead of\n{expected}");

@@ -9,8 +9,8 @@ use crate::error::GatewayError;
 use crate::evidence::settings as evidence;
 use crate::forward;
 pub use crate::network::Network;
-pub use file::{File, Limits, OnFailure, Preserve, Satellite, Split, Terrestrial};
 pub use crate::prefixes::MetricsConfig;
+pub use file::{File, Limits, OnFailure, Preserve, Satellite, Split, Terrestrial};
 pub use include::{Sources, Variable};
 pub(crate) use link::MEMORY;
 use skyhaul_base::Duration;
@@ -148,7 +148,13 @@ impl Config {
             let message = "one thread paces a link: leave out this key or satellite.rate";
             return Err(fail("limits.threads", message.into()));
         }
-        if let Some((key, message)) = f.evidence.wrong().or_else(|| f.priority_test.wrong()).or_else(|| f.metrics.wrong()).or_else(|| f.log.wrong()) {
+        if let Some((key, message)) = f
+            .evidence
+            .wrong()
+            .or_else(|| f.priority_test.wrong())
+            .or_else(|| f.metrics.wrong())
+            .or_else(|| f.log.wrong())
+        {
             return Err(fail(key, message));
         }
         if let Some((key, message)) = classes::wrong(&f.class, &f.subscriber, f.satellite.rate.is_some()) {

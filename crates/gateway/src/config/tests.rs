@@ -106,7 +106,10 @@ fn every_refusal_names_file_and_key() {
             "[evidence]\nmode = \"ab\"\n[evidence.other]\nrate = \"1 Mbit/s\"",
             "evidence.other.rate: unknown field",
         ),
-        ("[metrics]\nlisten = \"9101\"", "metrics.listen: \"9101\" is not an address with a port: write \"127.0.0.1:9101\""),
+        (
+            "[metrics]\nlisten = \"9101\"",
+            "metrics.listen: \"9101\" is not an address with a port: write \"127.0.0.1:9101\"",
+        ),
         ("[metrics]\nprefix-v4 = 33", "metrics.prefix-v4: write 0 to 32, in bits"),
         ("[metrics]\nprefix-v6 = 129", "metrics.prefix-v6: write 0 to 128, in bits"),
         ("[metrics]\nprefixes = 0", "metrics.prefixes: write 1 to 4096"),

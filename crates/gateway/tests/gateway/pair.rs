@@ -103,7 +103,8 @@ fn serves(bed: &Bed, gateway: &Running) {
 fn the_second_gateway_takes_over() {
     let Some(bed) = lay() else { return };
     let (near, second) = (bed.gateway_for(NEAR, FILE), bed.gateway_for(SECOND, FILE));
-    let far = bed.gateway_for(FAR, "[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n");
+    let far =
+        bed.gateway_for(FAR, "[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\n");
     let listener = listen(&bed, server());
     std::thread::spawn(move || {
         while let Ok((mut s, _)) = listener.accept() {
@@ -129,15 +130,17 @@ fn the_second_gateway_takes_over() {
                 match transfer() {
                     Ok(()) => whole.fetch_add(1, Ordering::Relaxed),
                     Err(e) => {
-                        assert!(!matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut), "a black hole: {e}");
+                        assert!(
+                            !matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
+                            "a black hole: {e}"
+                        );
                         cut.fetch_add(1, Ordering::Relaxed)
                     }
                 };
             }
         };
-        let clients: Vec<_> = (0..4)
-            .map(|_| s.spawn(move || bed.spaces[CLIENT].within(load).expect("enters")))
-            .collect();
+        let clients: Vec<_> =
+            (0..4).map(|_| s.spawn(move || bed.spaces[CLIENT].within(load).expect("enters"))).collect();
         let loaded = becomes(|| near.count("from-hosts") >= 40);
         near.kill();
         let noticed = becomes(|| !is_healthy(bed, "near"));

@@ -48,7 +48,8 @@ fn median_latency(port: u16) -> Duration {
 
 fn small_flows_and_subscribers_have_their_share() {
     let rate = Some((Rate::from_bits_per_sec(10_000_000), 100));
-    let Some(bed) = Bed::new("sharing", Link { delay: Duration::from_millis(5), rate, ..Link::default() }) else {
+    let Some(bed) = Bed::new("sharing", Link { delay: Duration::from_millis(5), rate, ..Link::default() })
+    else {
         return;
     };
     let more = || Command::new("ip").args(["addr", "add", "10.1.0.3/24", "dev", "c0"]).status();
@@ -62,7 +63,8 @@ fn small_flows_and_subscribers_have_their_share() {
     // Bytes that the server has from each client.
     let received: [AtomicU64; 2] = Default::default();
     let over = AtomicBool::new(false);
-    let listen = |port| bed.spaces[SERVER].within(|| TcpListener::bind(at(port)).expect("listens")).expect("enters");
+    let listen =
+        |port| bed.spaces[SERVER].within(|| TcpListener::bind(at(port)).expect("listens")).expect("enters");
     let bulk = listen(BULK);
     let small = [listen(SMALL), listen(PLAIN)];
     let (([with, without], held), ([free, limited], elapsed), (status, metrics)) = std::thread::scope(|s| {
@@ -101,7 +103,13 @@ fn small_flows_and_subscribers_have_their_share() {
                 }
             })
             .expect("enters");
-        let both = || std::thread::scope(|t| [SMALL, PLAIN].map(|port| t.spawn(move || median_latency(port))).map(|t| t.join().expect("measures")));
+        let both = || {
+            std::thread::scope(|t| {
+                [SMALL, PLAIN]
+                    .map(|port| t.spawn(move || median_latency(port)))
+                    .map(|t| t.join().expect("measures"))
+            })
+        };
         // A thread of its own has the namespace of the one that starts it.
         let [with, without] = bed.spaces[CLIENT].within(both).expect("enters");
         let held = (0..200).any(|_| {
@@ -122,8 +130,9 @@ fn small_flows_and_subscribers_have_their_share() {
     assert!(held, "the subscriber is seen to wait");
     assert!(limited as f64 <= 1e6 / 8.0 * elapsed.as_secs_f64() + 10_000.0, "{limited} bytes in {elapsed:?}");
     assert!(limited > 0 && free > 3 * limited, "{free} and {limited} bytes");
-    let class =
-        |n: usize| (status["classes"][n]["name"].clone(), status["classes"][n]["sent"].as_u64().expect("bytes"));
+    let class = |n: usize| {
+        (status["classes"][n]["name"].clone(), status["classes"][n]["sent"].as_u64().expect("bytes"))
+    };
     let ((first, little), (last, much)) = (class(0), class(1));
     assert_eq!((first, last), ("small".into(), "others".into()));
     assert!(little > 0 && much > 10 * little, "{little} and {much}");

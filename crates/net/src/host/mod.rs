@@ -465,7 +465,11 @@ impl Host {
     /// When [`Self::handle_timeout`] and [`Self::flush`] are due; [`Instant::MAX`] means never.
     #[must_use]
     pub fn next_timeout(&mut self) -> Instant {
-        self.deadlines.next().min(self.ready.next_release()).min(self.half_open.next()).min(self.time_wait.next())
+        self.deadlines
+            .next()
+            .min(self.ready.next_release())
+            .min(self.half_open.next())
+            .min(self.time_wait.next())
     }
     /// Handles all expired deadlines, and sends the resulting segments.
     pub fn handle_timeout(&mut self, now: Instant, out: &mut impl Outlet) {

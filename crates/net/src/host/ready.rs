@@ -311,7 +311,10 @@ mod tests {
             ready.release(now);
             let Some(slot) = ready.pop(now) else {
                 // The link is idle until a subscriber may send again, or the next small packet comes.
-                now = ready.next_release().min(if waits { Instant::MAX } else { small_at }).max(now + Duration::from_micros(1));
+                now = ready
+                    .next_release()
+                    .min(if waits { Instant::MAX } else { small_at })
+                    .max(now + Duration::from_micros(1));
                 continue;
             };
             let bytes = if slot == 0 { 100 } else { 1500 };

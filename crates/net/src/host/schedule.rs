@@ -65,9 +65,12 @@ impl Class {
     pub fn covers(&self, other: &Self) -> bool {
         let ports = self.ports.is_empty()
             || (!other.ports.is_empty()
-                && other.ports.iter().all(|p| p.clone().all(|port| self.ports.iter().any(|q| q.contains(&port)))));
-        let dscp =
-            self.dscp.is_empty() || (!other.dscp.is_empty() && other.dscp.iter().all(|d| self.dscp.contains(d)));
+                && other
+                    .ports
+                    .iter()
+                    .all(|p| p.clone().all(|port| self.ports.iter().any(|q| q.contains(&port)))));
+        let dscp = self.dscp.is_empty()
+            || (!other.dscp.is_empty() && other.dscp.iter().all(|d| self.dscp.contains(d)));
         ports && dscp
     }
 }
@@ -88,7 +91,8 @@ impl Subscribers {
 impl Schedule {
     /// The place of a connection with this DSCP.
     pub(super) fn place(&self, client: SocketAddr, server: SocketAddr, dscp: u8) -> Place {
-        let class = self.classes.iter().position(|c| c.fits(server.port(), dscp)).unwrap_or(self.classes.len());
+        let class =
+            self.classes.iter().position(|c| c.fits(server.port(), dscp)).unwrap_or(self.classes.len());
         let limited = [client, server].into_iter().find_map(|end| {
             let mut all = self.subscribers.iter().enumerate();
             all.find_map(|(n, s)| s.of(end.ip()).map(|party| (n as u16, party)))
@@ -109,7 +113,11 @@ mod tests {
     #[test]
     fn the_first_class_that_fits_is_taken() {
         let schedule = Schedule {
-            classes: vec![class(&[22..=22, 5000..=5010], &[]), class(&[], &[46, 40]), class(&[80..=80], &[8])],
+            classes: vec![
+                class(&[22..=22, 5000..=5010], &[]),
+                class(&[], &[46, 40]),
+                class(&[80..=80], &[8]),
+            ],
             ..Schedule::default()
         };
         let of = |port: u16, dscp: u8| {
@@ -123,7 +131,9 @@ mod tests {
     fn a_class_that_covers_another_leaves_it_nothing() {
         let (all, ssh, ef) = (class(&[], &[]), class(&[22..=22], &[]), class(&[], &[46]));
         let (low, both) = (class(&[1..=1000], &[]), class(&[22..=23, 80..=80], &[46]));
-        assert!(all.covers(&ssh) && all.covers(&all) && low.covers(&ssh) && ef.covers(&both) && low.covers(&both));
+        assert!(
+            all.covers(&ssh) && all.covers(&all) && low.covers(&ssh) && ef.covers(&both) && low.covers(&both)
+        );
         assert!(!ssh.covers(&low) && !ssh.covers(&all) && !ef.covers(&ssh) && !both.covers(&ef));
     }
 
@@ -146,7 +156,8 @@ mod tests {
         assert_eq!(of("10.1.0.7", "192.0.2.1"), ("10.1.0.7".into(), Some(0)));
         assert_eq!(of("192.0.2.1", "10.1.0.7"), ("10.1.0.7".into(), Some(0)));
         assert_eq!(of("10.1.1.7", "192.0.2.1"), ("10.1.1.7".into(), None));
-        let one = Schedule { subscribers: vec![subscribers("fd00::1", 128, [32, 64])], ..Schedule::default() };
+        let one =
+            Schedule { subscribers: vec![subscribers("fd00::1", 128, [32, 64])], ..Schedule::default() };
         let end = SocketAddr::new("fd00::1".parse().unwrap(), 1);
         assert_eq!(one.place(end, end, 0).party, end.ip(), "no larger than the network");
         assert_eq!(of("fd01:2:3:456::1", "fd09::1"), ("fd01:2:3:400::".into(), Some(1)));
