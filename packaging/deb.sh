@@ -31,6 +31,7 @@ for unit in packaging/systemd/*.service; do
 done
 install -Dm 644 packaging/logrotate/skyhaul "$root/etc/logrotate.d/skyhaul"
 install -Dm 644 packaging/gateway.toml "$root/usr/share/doc/skyhaul/examples/gateway.toml"
+install -Dm 644 packaging/keepalived.conf "$root/usr/share/doc/skyhaul/examples/keepalived.conf"
 mkdir -p "$root/DEBIAN" "$root/etc/skyhaul"
 find "$root/etc" -type f -printf '/etc/%P\n' | sort >"$root/DEBIAN/conffiles"
 # With dpkg --root the package goes to another file system: the services of this machine stay as they are.

@@ -5,6 +5,7 @@ use skyhaul_net::Namespace;
 use skyhaul_net::tun::{Tun, TunConfig};
 use skyhaul_testkit::need;
 use std::fs;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -421,4 +422,67 @@ fn the_status_has_an_exit_status() {
     becomes(0, concat!("(skyhaul ", env!("CARGO_PKG_VERSION"), "): up "));
     assert_eq!(router.good(&["stop"]), "stopped\n");
     assert_eq!(child.wait().expect("ends").code(), Some(0));
+}
+
+#[test]
+fn a_terminal_of_a_template_serves_the_metrics_of_its_file() {
+    let Some(router) = Router::new("template", "") else { return };
+    let write = |name: &str, text: &str| fs::write(router.folder.join(name), text).expect("writes");
+    let terminal = "include = [\"g.toml\"]\nname = \"t-${n}\"\n[variables]\nn = 7\nspare = \"x\"\n[metrics]\nlisten = \"10.1.0.1:0\"\nprefix-v4 = 16\n";
+    write("t7.toml", terminal);
+    let said = router.good(&["check", "t7.toml"]);
+    for part in [
+        "t-7, table inet skyhaul_t_7",
+        "g.toml\n",
+        "n = 7 (t7.toml)",
+        "spare = \"x\" (t7.toml; nothing uses it)",
+        "at http://10.1.0.1:0/metrics; by network behind the link (/16, IPv6 /48), 256 at most",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+    let doctor = String::from_utf8_lossy(&router.run(&["doctor", "t7.toml"]).stdout).into_owned();
+    assert!(doctor.contains("metrics.listen 10.1.0.1:0"), "{doctor}");
+    let mut command = router.command(&["run", "t7.toml", "--runtime", "run"]);
+    let mut gateway = router.start(command.stdout(Stdio::null()).stderr(Stdio::null()));
+    router.ready();
+    let status = router.good(&["status"]);
+    let at = status.split("http://").nth(1).and_then(|s| s.split("/metrics").next()).expect("an address");
+    let page = router
+        .space
+        .within(|| {
+            let mut page = TcpStream::connect(at).expect("connects");
+            page.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").expect("asks");
+            let mut text = String::new();
+            page.read_to_string(&mut text).expect("answers");
+            text
+        })
+        .expect("enters");
+    for part in
+        ["skyhaul_gateway_uptime_seconds{gateway=\"t-7\"}", "skyhaul_gateway_info{gateway=\"t-7\",version="]
+    {
+        assert!(page.contains(part), "{page}");
+    }
+    // Another one that wants the same port is refused, by the file that says so, and leaves nothing behind.
+    write("u.toml", &terminal.replace("10.1.0.1:0", at).replace("n = 7", "n = 8"));
+    router.bad(&["run", "u.toml"], &format!("u.toml: metrics.listen: cannot listen at {at}: "));
+    assert_eq!(router.tables().trim(), "table inet skyhaul_t_7");
+    let doctor = String::from_utf8_lossy(&router.run(&["doctor", "u.toml"]).stdout).into_owned();
+    assert!(
+        doctor.contains(&format!("metrics.listen {at}")) && doctor.contains("cannot listen there: "),
+        "{doctor}"
+    );
+    // A reload reads the template, too.
+    let template = fs::read_to_string(router.folder.join("g.toml")).expect("reads");
+    write("g.toml", &template.replace("[limits]", "mtu = 1400\n[limits]"));
+    router.bad(&["reload"], "g.toml: satellite.mtu: it cannot change while the gateway runs");
+    write("g.toml", &template.replace("drain", "nonsense = 1\ndrain"));
+    router.bad(&["reload"], "g.toml: limits.nonsense: unknown field");
+    write("g.toml", &template);
+    write("t7.toml", &terminal.replace("n = 7", ""));
+    router.bad(&["reload"], "t7.toml: name: ${n} has no value: write n = … under [variables]");
+    write("t7.toml", terminal);
+    router.good(&["reload"]);
+    router.good(&["stop"]);
+    assert!(gateway.wait().expect("ends").success());
+    assert!(router.tables().is_empty());
 }

@@ -164,6 +164,7 @@ pub fn examine(config: &Config, folder: &Path) -> Vec<Finding> {
         serde_json::from_str::<Status>(&status).ok()
     });
     all.push(rules_of(config, status.as_ref().map(Option::as_ref)));
+    all.extend(metrics_of(config, status.as_ref().map(Option::as_ref)));
     all.extend(status.flatten().and_then(|s| s.proof).map(|p| proof_of(&p)));
     all
 }
@@ -240,6 +241,27 @@ fn rules_of(config: &Config, status: Option<Option<&Status>>) -> Finding {
         ),
         _ => finding(what, true, "is in use: a gateway of this name runs"),
     }
+}
+
+/// Whether metrics are served where the file says, or can be; `None` if the file does not ask for them. `status` as for [`rules_of`].
+fn metrics_of(config: &Config, status: Option<Option<&Status>>) -> Option<Finding> {
+    let listen = config.metrics.listen?;
+    let what = format!("metrics.listen {listen}");
+    Some(match status {
+        Some(status) => match status.and_then(|s| s.metrics) {
+            Some(at) => finding(what, true, format!("the gateway that runs serves http://{at}/metrics")),
+            None => doubt(
+                what,
+                "the gateway that runs serves none: it was started before the file asked for them",
+            ),
+        },
+        None => match std::net::TcpListener::bind(listen) {
+            Ok(_) => finding(what, true, "is free"),
+            Err(e) => {
+                finding(what, false, format!("cannot listen there: {e}; choose another address or port"))
+            }
+        },
+    })
 }
 
 /// Whether connections can be observed, if they are to be.

@@ -49,11 +49,15 @@ mod tests {
     use skyhaul_base::Rng;
 
     const WHOLE: &str = r#"
-name = "a-1"
+name = "a-${n}"
 on-failure = "block"
+[variables]
+n = 1
+nets = ["10.0.0.0/8", "fd00::/8"]
+size = "${n} MB"
 [terrestrial]
 interface = "lan0"
-networks = ["10.0.0.0/8", "fd00::/8"]
+networks = "${nets}"
 [satellite]
 interface = "sat0"
 networks = ["192.0.2.0/24"]
@@ -73,6 +77,22 @@ to = "203.0.113.7:80"
 [[publish]]
 port = 443
 to = "[::1]:8443"
+[[class]]
+name = "small"
+ports = [22, "5000-5010"]
+dscp = ["EF", 40]
+weight = 4
+[[class]]
+name = "web"
+ports = [80]
+[[subscriber]]
+networks = ["10.1.0.0/16"]
+prefix-v4 = 24
+rate = "2 Mbit/s"
+[metrics]
+listen = "127.0.0.1:9101"
+prefix-v4 = 16
+prefixes = 10
 [split]
 ports = [80, 443]
 exclude-ports = [179]
@@ -88,6 +108,8 @@ drain = "1 s"
 flows = "/var/log/skyhaul/flows.jsonl"
 events = "stderr"
 level = "warning"
+rotate = "${size}"
+keep = 3
 [evidence]
 mode = "ab"
 fraction = 0.3

@@ -7,6 +7,7 @@ mod open;
 mod threads;
 
 use crate::cause::Cause;
+use crate::classes;
 use crate::config::Config;
 use crate::error::GatewayError;
 use crate::evidence;
@@ -92,6 +93,8 @@ pub struct Gateway {
     spare: RefCell<Vec<u8>>,
     counts: Counts,
     prefixes: Prefixes,
+    /// Where its metrics are served.
+    pub(crate) metrics_at: Option<SocketAddr>,
     began: Instant,
     /// When flows without progress were last looked for.
     swept: Instant,
@@ -181,7 +184,8 @@ impl Gateway {
             ready: Vec::new(),
             spare: RefCell::default(),
             counts: Counts::default(),
-            prefixes: Prefixes::default(),
+            prefixes: Prefixes::new(&config.metrics),
+            metrics_at: None,
             began: now,
             swept: now,
             last_turn: now,
@@ -212,6 +216,7 @@ impl Gateway {
         // Drawn at each start, so that peers forget their windows when the gateway restarts.
         host.gateway = NonZeroU32::new(RandomState::new().build_hasher().finish() as u32);
         host.by_client = true;
+        host.schedule = config.schedule();
         host.early = (!config.satellite.early_data.0.is_zero()).then(Arc::default);
         host.mtu = config.satellite.mtu.into();
         host.search_mtu = config.satellite.searches_mtu();
@@ -349,6 +354,7 @@ impl Gateway {
                 && self.config.evidence.mode != evidence::Mode::Shadow
                 && !self.rules.are_lost()
                 && self.proof.as_ref().is_none_or(Proof::admits),
+            metrics: self.metrics_at,
             rules: self.rules.status(now),
             proof: self.proof.as_ref().map(|p| p.status(now)),
             turned_away: self.turned_away(),
@@ -358,6 +364,8 @@ impl Gateway {
             paths_narrowed: host.counts().paths_narrowed,
             queues_full: 0,
             probes_dropped: host.counts().probes_dropped,
+            classes: classes::status(&self.config.class, &host.sent_by_class()),
+            held_subscribers: host.held_subscribers(),
             counts: Counts { defects: self.defects(host), ..self.counts },
             prefixes: self.prefixes.status(now, self.samples(host)),
             list: flows.map(|f| Self::row(now, f, host)).collect(),

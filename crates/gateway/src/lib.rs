@@ -31,6 +31,7 @@
 //! proof           whether connections of hosts reach the gateway: otherwise nothing is intercepted
 //! nft             the program `nft`
 //! chains          chains of other programs that drop packets
+//! classes         classes of connections, and rates of subscribers
 //! network         networks in prefix notation
 //! forward         ports of this machine whose connections go over the link, without routes
 //! descriptors     the limit of open descriptors
@@ -57,6 +58,7 @@ mod absent;
 pub mod capture;
 mod cause;
 mod chains;
+pub mod classes;
 pub mod config;
 pub mod control;
 mod descriptors;

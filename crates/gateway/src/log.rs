@@ -5,6 +5,7 @@
 use crate::error::GatewayError;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use skyhaul_base::amount::Size;
 use skyhaul_net::Clock;
 use skyhaul_trace::calendar::rfc3339_millis;
 use std::fs::File;
@@ -29,6 +30,39 @@ pub struct LogConfig {
     pub events: Option<Target>,
     /// The least important level that is written.
     pub level: Level,
+    /// The size at which a file is renamed and a new one begins; `None`: another program rotates it, such as logrotate.
+    pub rotate: Option<Size>,
+    /// Number of renamed files that are kept for each file.
+    pub keep: Option<u32>,
+}
+
+/// The least value of `log.rotate`: dozens of lines.
+const SMALLEST: u64 = 64_000;
+/// The greatest value of `log.keep`.
+const MOST_KEPT: u32 = 999;
+
+impl LogConfig {
+    /// Number of renamed files that are kept for each file.
+    #[must_use]
+    pub fn kept(&self) -> u32 {
+        self.keep.unwrap_or(8)
+    }
+    /// The first key that is wrong, and what to write.
+    pub(crate) fn wrong(&self) -> Option<(&'static str, String)> {
+        let in_file = |t: &Option<Target>| matches!(t, Some(Target::File(_)));
+        let Some(size) = self.rotate else {
+            let message = "it counts files that log.rotate makes: write rotate = \"100 MB\", or leave it out";
+            return self.keep.map(|_| ("log.keep", message.into()));
+        };
+        if !in_file(&self.flows) && !in_file(&self.events) {
+            let message = "no log goes to a file: write log.flows or log.events with a path, or leave it out";
+            return Some(("log.rotate", message.into()));
+        }
+        if size.0 < SMALLEST {
+            return Some(("log.rotate", "write at least \"64 kB\", such as \"100 MB\"".into()));
+        }
+        (self.kept() > MOST_KEPT).then(|| ("log.keep", format!("write 0 to {MOST_KEPT}")))
+    }
 }
 
 /// Where lines go.
@@ -87,11 +121,21 @@ impl Level {
     }
 }
 
-/// A file that is open for lines, with its path, or standard error.
-#[derive(Debug)]
-enum Open {
+/// Where the lines of a log go.
+#[derive(Clone, Copy, Debug)]
+enum Output {
     Stderr,
-    File(Arc<File>, PathBuf),
+    /// The file of this number.
+    File(usize),
+}
+
+/// A file that is open for lines.
+#[derive(Debug)]
+struct OpenFile {
+    file: File,
+    path: PathBuf,
+    /// Its size, or the bytes since an attempt to rename it that failed.
+    size: u64,
 }
 
 #[derive(Debug)]
@@ -105,8 +149,11 @@ enum Message {
 /// Where the lines of both logs go: open files, or standard error.
 #[derive(Debug, Default)]
 pub(crate) struct Outputs {
-    flows: Option<Open>,
-    events: Option<Open>,
+    files: Vec<OpenFile>,
+    flows: Option<Output>,
+    events: Option<Output>,
+    /// The size at which a file is renamed, and how many such files are kept.
+    rotation: Option<(u64, u32)>,
 }
 
 /// The logs of a gateway. Copies write to the same files.
@@ -220,35 +267,74 @@ impl Outputs {
     /// # Errors
     /// If a file cannot be opened.
     pub(crate) fn open(config: &LogConfig) -> Result<Self, GatewayError> {
-        let mut all = Self::default();
-        if let Some(target) = &config.flows {
-            all.flows = Some(Open::new("log.flows", target)?);
-        }
-        all.events = match (&config.events, &all.flows) {
-            (None, _) => None,
-            // Two logs in one file share one descriptor.
-            (Some(Target::File(path)), Some(Open::File(file, other))) if path == other => {
-                Some(Open::File(file.clone(), path.clone()))
-            }
-            (Some(target), _) => Some(Open::new("log.events", target)?),
-        };
+        let rotation = config.rotate.map(|size| (size.0, config.kept()));
+        let mut all = Self { rotation, ..Self::default() };
+        all.flows = config.flows.as_ref().map(|t| all.output("log.flows", t)).transpose()?;
+        all.events = config.events.as_ref().map(|t| all.output("log.events", t)).transpose()?;
         Ok(all)
+    }
+    /// Opens a file, unless it is open for the other log.
+    fn output(&mut self, key: &str, target: &Target) -> Result<Output, GatewayError> {
+        let Target::File(path) = target else { return Ok(Output::Stderr) };
+        if let Some(n) = self.files.iter().position(|f| f.path == *path) {
+            return Ok(Output::File(n));
+        }
+        let opened = OpenFile::new(path);
+        let opened = opened.map_err(GatewayError::os(format!("open {}, as {key} says", path.display())))?;
+        self.files.push(opened);
+        Ok(Output::File(self.files.len() - 1))
+    }
+    fn write(&mut self, output: Output, priority: &str, line: &str) -> std::io::Result<()> {
+        let Output::File(n) = output else {
+            return std::io::stderr().lock().write_all(format!("{priority}{line}\n").as_bytes());
+        };
+        let Some(file) = self.files.get_mut(n) else { return Ok(()) };
+        let line = format!("{line}\n");
+        let rotated = match self.rotation {
+            Some((size, keep)) if file.size > 0 && file.size + line.len() as u64 > size => file.rotate(keep),
+            _ => Ok(()),
+        };
+        file.size += line.len() as u64;
+        file.file.write_all(line.as_bytes())?;
+        rotated
     }
 }
 
-impl Open {
-    fn new(key: &str, target: &Target) -> Result<Self, GatewayError> {
-        let Target::File(path) = target else { return Ok(Self::Stderr) };
+impl OpenFile {
+    fn new(path: &Path) -> std::io::Result<Self> {
         // The file holds users' addresses: only the gateway's user may read it.
-        let file = File::options().create(true).append(true).mode(0o600).open(path);
-        let file = file.map_err(GatewayError::os(format!("open {}, as {key} says", path.display())))?;
-        Ok(Self::File(Arc::new(file), path.clone()))
+        let file = File::options().create(true).append(true).mode(0o600).open(path)?;
+        let size = file.metadata()?.len();
+        Ok(Self { file, path: path.into(), size })
     }
-    fn write(&self, priority: &str, line: &str) -> std::io::Result<()> {
-        match self {
-            Self::Stderr => std::io::stderr().lock().write_all(format!("{priority}{line}\n").as_bytes()),
-            Self::File(file, _) => (&**file).write_all(format!("{line}\n").as_bytes()),
+    /// Renames the file to `PATH.1`, the one of this name to `PATH.2`, and so on, and begins a new one. If that fails, the file
+    /// goes on, and grows by as much again before the next attempt.
+    fn rotate(&mut self, keep: u32) -> std::io::Result<()> {
+        self.size = 0;
+        let path = self.path.display();
+        let fail = |e: std::io::Error| {
+            std::io::Error::new(e.kind(), format!("cannot rotate {path}, which grows: {e}"))
+        };
+        let name = |n: u32| {
+            let mut name = self.path.clone().into_os_string();
+            if n > 0 {
+                name.push(format!(".{n}"));
+            }
+            PathBuf::from(name)
+        };
+        if keep == 0 {
+            std::fs::remove_file(&self.path).map_err(fail)?;
         }
+        // From the oldest, which the next one replaces, to the present file.
+        for n in (0..keep).rev() {
+            match std::fs::rename(name(n), name(n + 1)) {
+                Err(e) if n == 0 || e.kind() != std::io::ErrorKind::NotFound => return Err(fail(e)),
+                _ => {}
+            }
+        }
+        let new = Self::new(&self.path).map_err(fail)?;
+        *self = new;
+        Ok(())
     }
 }
 
@@ -262,25 +348,25 @@ fn write(from: &Receiver<Message>, mut outputs: Outputs, lost: &AtomicU64, journ
                 continue;
             }
             Message::Stop => return,
-            Message::Flow(level, line) => (&outputs.flows, level, line),
-            Message::Event(level, line) => (&outputs.events, level, line),
+            Message::Flow(level, line) => (outputs.flows, level, line),
+            Message::Event(level, line) => (outputs.events, level, line),
         };
         let Some(output) = output else { continue };
         let priority = if journal { level.priority() } else { "" };
-        let mut done = output.write(priority, &line);
+        let mut done = outputs.write(output, priority, &line);
         let missed = lost.swap(0, Ordering::Relaxed);
         if missed > 0 && done.is_ok() {
             let line = json!({
                 "time": rfc3339_millis(Clock::wall_nanos()), "level": "warning", "event": "lines-lost", "lines": missed
             });
             let priority = if journal { Level::Warning.priority() } else { "" };
-            done = output.write(priority, &line.to_string());
+            done = outputs.write(output, priority, &line.to_string());
         }
         // One message until the outputs are switched: a full disk would cause one for each connection.
         if let Err(e) = done
             && !std::mem::replace(&mut failed, true)
         {
-            eprintln!("gateway: cannot write the log: {e}");
+            eprintln!("gateway: the log: {e}");
         }
     }
 }
@@ -306,7 +392,7 @@ mod tests {
         let config = LogConfig {
             flows: Some(Target::File(path.clone())),
             events: Some(Target::File(path.clone())),
-            level: Level::Info,
+            ..LogConfig::default()
         };
         let mut writer = Writer::begin(&config, "near").expect("opens");
         let log = writer.log();
@@ -334,6 +420,43 @@ mod tests {
             &std::fs::metadata(&path).expect("is there").permissions(),
         );
         assert_eq!(mode & 0o777, 0o600);
+        let _ = std::fs::remove_dir_all(folder);
+    }
+
+    #[test]
+    fn files_are_rotated_by_size() {
+        let folder = folder("rotated");
+        let path = folder.join("flows.jsonl");
+        // What an earlier run has left.
+        std::fs::write(&path, "{\"n\":0}\n").expect("writes");
+        let config = LogConfig {
+            flows: Some(Target::File(path.clone())),
+            rotate: Some(Size(SMALLEST)),
+            keep: Some(2),
+            ..LogConfig::default()
+        };
+        assert_eq!(config.wrong(), None);
+        let writer = Writer::begin(&config, "near").expect("opens");
+        let log = writer.log();
+        let long = "x".repeat(20_000);
+        (1..=13).for_each(|n| log.flow(Level::Info, json!({ "n": n, "text": long })));
+        drop(writer);
+        let numbers = |p: &str| {
+            lines(&folder.join(p)).iter().map(|l| l["n"].as_u64().expect("a number")).collect::<Vec<_>>()
+        };
+        assert_eq!(numbers("flows.jsonl"), [13]);
+        assert_eq!((numbers("flows.jsonl.1"), numbers("flows.jsonl.2")), (vec![10, 11, 12], vec![7, 8, 9]));
+        assert_eq!(std::fs::read_dir(&folder).expect("lists").count(), 3, "older ones are gone");
+        // A folder in place of the renamed file: the log goes on in the same file, and says why.
+        let mut outputs = Outputs::open(&LogConfig { keep: Some(1), ..config }).expect("opens");
+        std::fs::remove_file(folder.join("flows.jsonl.1")).expect("removes");
+        std::fs::create_dir(folder.join("flows.jsonl.1")).expect("makes");
+        let output = outputs.flows.expect("a file");
+        let mut write = |n: u32| outputs.write(output, "", &json!({ "n": n, "text": long }).to_string());
+        let said: Vec<_> = (14..=18).map(|n| write(n).err().map(|e| e.to_string())).collect();
+        assert_eq!(numbers("flows.jsonl"), (13..=18).collect::<Vec<_>>());
+        let failed: Vec<_> = said.iter().flatten().collect();
+        assert!(failed.len() == 1 && failed[0].starts_with("cannot rotate /"), "{said:?}");
         let _ = std::fs::remove_dir_all(folder);
     }
 

@@ -2,20 +2,63 @@
 
 use crate::metrics::Page;
 use crate::network::Network;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use skyhaul_base::{Duration, Instant};
 use std::collections::{BTreeMap, VecDeque};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
-/// Maximum number of networks that are told apart; connections with others are counted together.
-const MOST: usize = 256;
-/// Lengths of the networks' prefixes, bits.
-const IPV4_LENGTH: u8 = 24;
-const IPV6_LENGTH: u8 = 48;
+/// Most networks that a file may ask for.
+const MOST: usize = 4096;
 /// The name of all networks that are not told apart.
 const OTHERS: &str = "others";
 /// Time over which goodput is measured, in sweeps of a second.
 const SPAN: usize = 10;
+
+/// The section `[metrics]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct MetricsConfig {
+    /// Where the page for Prometheus is served; `None`: nowhere, unless the command line says so.
+    #[serde(deserialize_with = "listen")]
+    pub listen: Option<SocketAddr>,
+    /// Lengths of the prefixes of networks behind the link, bits.
+    pub prefix_v4: u8,
+    /// That of IPv6.
+    pub prefix_v6: u8,
+    /// Maximum number of networks that are told apart; connections with others are counted together.
+    pub prefixes: usize,
+}
+
+impl Default for MetricsConfig {
+    fn default() -> Self {
+        Self { listen: None, prefix_v4: 24, prefix_v6: 48, prefixes: 256 }
+    }
+}
+
+fn listen<'de, D: Deserializer<'de>>(d: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(d)?;
+    text.parse().map(Some).map_err(|_| {
+        let write = "write \"127.0.0.1:9101\" or \"[::1]:9101\"; port 0 picks a free one";
+        serde::de::Error::custom(format!("{text:?} is not an address with a port: {write}"))
+    })
+}
+
+impl MetricsConfig {
+    /// The first key that is wrong, and what to write.
+    pub(crate) fn wrong(&self) -> Option<(&'static str, String)> {
+        if self.prefix_v4 > 32 {
+            return Some(("metrics.prefix-v4", "write 0 to 32, in bits".into()));
+        }
+        if self.prefix_v6 > 128 {
+            return Some(("metrics.prefix-v6", "write 0 to 128, in bits".into()));
+        }
+        let within = (1..=MOST).contains(&self.prefixes);
+        (!within).then(|| ("metrics.prefixes", format!("write 1 to {MOST}")))
+    }
+    fn network(&self, address: IpAddr) -> Network {
+        Network::around(address, if address.is_ipv6() { self.prefix_v6 } else { self.prefix_v4 })
+    }
+}
 
 /// The totals of one connection so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -33,7 +76,7 @@ pub(crate) struct Sample {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct PrefixStatus {
-    /// The network: /24 of IPv4, /48 of IPv6; "others": all beyond the first 256.
+    /// The network, with a prefix as `[metrics]` says; "others": all beyond `metrics.prefixes`.
     pub prefix: String,
     /// Connections that are open.
     pub flows: usize,
@@ -77,12 +120,9 @@ struct Entry {
 /// All networks behind the link.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prefixes {
+    config: MetricsConfig,
     known: BTreeMap<Network, Entry>,
     others: Entry,
-}
-
-fn network(address: IpAddr) -> Network {
-    Network::around(address, if address.is_ipv6() { IPV6_LENGTH } else { IPV4_LENGTH })
 }
 
 impl Sample {
@@ -97,9 +137,12 @@ impl Sample {
 }
 
 impl Prefixes {
+    pub(crate) fn new(config: &MetricsConfig) -> Self {
+        Self { config: config.clone(), ..Self::default() }
+    }
     fn of(&mut self, address: IpAddr) -> &mut Entry {
-        let network = network(address);
-        if self.known.len() >= MOST && !self.known.contains_key(&network) {
+        let network = self.config.network(address);
+        if self.known.len() >= self.config.prefixes && !self.known.contains_key(&network) {
             return &mut self.others;
         }
         self.known.entry(network).or_default()
@@ -287,12 +330,25 @@ mod tests {
     #[test]
     fn too_many_networks_are_counted_together() {
         let mut all = Prefixes::default();
-        for n in 0..MOST as u32 + 3 {
+        let most = MetricsConfig::default().prefixes;
+        for n in 0..most as u32 + 3 {
             all.begins(std::net::Ipv4Addr::from_bits(n << 8).into());
         }
         let status = all.status(at(0), std::iter::empty());
-        assert_eq!(status.len(), MOST + 1);
-        assert_eq!((status[MOST].prefix.as_str(), status[MOST].connections), (OTHERS, 3));
+        assert_eq!(status.len(), most + 1);
+        assert_eq!((status[most].prefix.as_str(), status[most].connections), (OTHERS, 3));
+    }
+
+    #[test]
+    fn a_file_chooses_how_networks_are_told_apart() {
+        let config = MetricsConfig { prefix_v4: 16, prefix_v6: 0, prefixes: 2, ..MetricsConfig::default() };
+        let mut all = Prefixes::new(&config);
+        for text in ["192.0.2.1", "192.0.3.1", "2001:db8::1", "fd00::1", "198.51.100.1"] {
+            all.begins(text.parse().expect("an address"));
+        }
+        let status = all.status(at(0), std::iter::empty());
+        let counted: Vec<_> = status.iter().map(|p| (p.prefix.as_str(), p.connections)).collect();
+        assert_eq!(counted, [("192.0.0.0/16", 2), ("::/0", 2), (OTHERS, 1)]);
     }
 
     #[test]

@@ -24,7 +24,7 @@ use skyhaul_net::tap::Socket;
 use skyhaul_net::tun::{Tun, TunConfig};
 use skyhaul_net::{Clock, NetError, ipv6, wait::Waker};
 use std::ffi::OsString;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -45,6 +45,8 @@ pub struct Environment {
     /// The command line that starts this program again so that it calls [`crate::system::keep`]; the arguments of that
     /// function are appended. If it is empty, nothing cleans up after a gateway that is killed.
     pub keeper: Vec<OsString>,
+    /// Where the metrics are served, if they are; the observer of the run serves them.
+    pub metrics: Option<SocketAddr>,
 }
 
 /// An observer of a running gateway.
@@ -183,6 +185,7 @@ pub fn run(
     let mut gateway = gateways.remove(0);
     let mut members = Members::start(gateways.into_iter().zip(drivers).collect(), &waker)?;
     gateway.set_log(log.clone());
+    gateway.metrics_at = environment.metrics;
     let wake = waker.clone();
     let orders = Control::open(&environment.folder, &config.name, move || wake.wake())?;
     let mut installed =
@@ -391,9 +394,8 @@ fn reload(
 ) -> Result<(Config, Log), GatewayError> {
     let new = Config::read(file)?;
     if let Some(key) = started.needs_restart(&new) {
-        let file = file.display().to_string();
         let message = "it cannot change while the gateway runs: stop it and start it again".into();
-        return Err(GatewayError::Config { file, key: format!("{key}: "), message });
+        return Err(new.sources.refuse(key, message));
     }
     let outputs = Outputs::open(&new.log)?;
     installed.change(&new, ends)?;

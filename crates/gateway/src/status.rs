@@ -1,5 +1,6 @@
 //! State and counters of a gateway, for people and programs.
 
+use crate::classes::ClassStatus;
 use crate::evidence::Evidence;
 use crate::flow::Initiator;
 use crate::metrics::Page;
@@ -97,6 +98,9 @@ pub struct Status {
     pub uptime: f64,
     /// Whether new connections are split; otherwise they are forwarded.
     pub admits: bool,
+    /// Where its metrics are served, if they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<SocketAddr>,
     /// The rules of nftables that lead packets to the gateway.
     pub rules: RulesStatus,
     /// Whether connections of hosts are known to reach the gateway, if any are intercepted.
@@ -117,6 +121,12 @@ pub struct Status {
     /// Low-priority probes dropped because too many waited until nothing else was to be sent at `satellite.rate`.
     #[serde(default)]
     pub probes_dropped: u64,
+    /// The classes of connections, if the file has any; they share a link with a rate, which has one thread.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ClassStatus>,
+    /// Number of subscribers that have something to send, and wait because of their rate.
+    #[serde(default)]
+    pub held_subscribers: usize,
     /// Counters since the start.
     pub counts: Counts,
     /// The networks behind the link, by address.
@@ -231,6 +241,12 @@ impl Status {
                 proof.withdrawals as f64,
             );
         }
+        add(
+            "held_subscribers",
+            "gauge",
+            "Subscribers that have something to send and wait because of their rate",
+            self.held_subscribers as f64,
+        );
         add("peers", "gauge", "Other gateways that are known", self.peers as f64);
         add("memory_bytes", "gauge", "Bytes held by connections over the link", self.memory as f64);
         for (name, help, value) in [
@@ -284,6 +300,16 @@ impl Status {
         }
         page.family("gateway_info", "gauge", "The version of the program")
             .sample(&[gateway, ("version", &self.version)], 1);
+        if !self.classes.is_empty() {
+            let mut family = page.family(
+                "gateway_class_sent_bytes_total",
+                "counter",
+                "Bytes of packets over the link by class",
+            );
+            for c in &self.classes {
+                family.sample(&[gateway, ("class", &c.name)], c.sent);
+            }
+        }
         prefixes::metrics(&self.prefixes, &self.name, &mut page);
         if let Some(evidence) = &self.evidence {
             evidence.metrics(&self.name, &mut page);
@@ -344,6 +370,7 @@ mod tests {
             pid: 1,
             uptime: 0.0,
             admits: true,
+            metrics: None,
             rules: RulesStatus::default(),
             proof: Some(ProofStatus::default()),
             turned_away: 0,
@@ -353,6 +380,8 @@ mod tests {
             paths_narrowed: 0,
             queues_full: 0,
             probes_dropped: 0,
+            classes: vec![ClassStatus { name: "ssh".into(), weight: 1, sent: 1 }],
+            held_subscribers: 0,
             counts: Counts::default(),
             prefixes: vec![prefix],
             list: Vec::new(),

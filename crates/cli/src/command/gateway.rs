@@ -16,10 +16,12 @@ use crate::stop::Stop;
 use notify::Manager;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use skyhaul_gateway::classes::ClassConfig;
 use skyhaul_gateway::config::{OnFailure, Preserve};
 use skyhaul_gateway::doctor::{Finding, Outcome};
 use skyhaul_gateway::evidence::{AssignmentUnit, Evidence, Mode};
 use skyhaul_gateway::leftover::{self, CleanupResult};
+use skyhaul_gateway::log;
 use skyhaul_gateway::prefixes::PrefixStatus;
 use skyhaul_gateway::proof::{ProofState, ProofStatus};
 use skyhaul_gateway::status::Status;
@@ -139,6 +141,15 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
         let _ = writeln!(out, "{what:<22} {text}");
     };
     line("gateway", format!("{}, table inet {}, interface {}", c.name, rules::table(&c), c.interface()));
+    if let [_, more @ ..] = &c.sources.files[..]
+        && !more.is_empty()
+    {
+        line("includes", more.join(", "));
+    }
+    for (name, v) in &c.sources.variables {
+        let unused = if v.used { "" } else { "; nothing uses it" };
+        line("variable", format!("{name} = {} ({}{unused})", v.value, v.file));
+    }
     if let Some(t) = &c.terrestrial {
         line("hosts", format!("{} on {}", list(&t.networks), t.interface));
     }
@@ -162,6 +173,24 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
     line("over the link", format!("{cc}{until}, {rate}, packets of at most {} bytes", c.satellite.mtu));
     for (what, text) in link_lines(&c) {
         line(what, text);
+    }
+    for class in &c.class {
+        line("class", class_line(class));
+    }
+    if !c.class.is_empty() {
+        line("class", "others, weight 1: every other connection".into());
+    }
+    for s in &c.subscriber {
+        line(
+            "subscribers",
+            format!(
+                "each /{} (IPv6: /{}) of {} has {} Mbit/s towards the link",
+                s.prefix_v4,
+                s.prefix_v6,
+                list(&s.networks),
+                s.rate.bits_per_sec() as f64 / 1e6
+            ),
+        );
     }
     line(
         "with a second gateway",
@@ -190,6 +219,28 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
     if let Some(text) = measured(&c) {
         line("evidence", text);
     }
+    for (what, target) in [("finished connections", &c.log.flows), ("events", &c.log.events)] {
+        match target {
+            None => {}
+            Some(log::Target::Stderr) => line(what, "a line of JSON each, to standard error".into()),
+            Some(log::Target::File(path)) => {
+                let rotated = c.log.rotate.map_or(String::new(), |size| {
+                    let kept = c.log.kept();
+                    format!("; a new file every {:.1} MB, {kept} old ones are kept", size.0 as f64 / 1e6)
+                });
+                line(what, format!("a line of JSON each, to {}{rotated}", path.display()));
+            }
+        }
+    }
+    let m = &c.metrics;
+    let at = m.listen.map_or("by `run --metrics` alone".into(), |at| format!("at http://{at}/metrics"));
+    line(
+        "metrics",
+        format!(
+            "{at}; by network behind the link (/{}, IPv6 /{}), {} at most",
+            m.prefix_v4, m.prefix_v6, m.prefixes
+        ),
+    );
     if c.tests_priority() {
         let (port, every) = (c.priority_test.port, c.priority_test.interval.0.as_secs_f64());
         let fallback = c.fallback.cc.name();
@@ -220,6 +271,16 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
     }
     line("to see the rules", format!("skyhaul gateway rules {}", args.file.display()));
     print(&out)
+}
+
+/// What a class takes, and its weight.
+fn class_line(class: &ClassConfig) -> String {
+    let list = |what: &str, of: Vec<String>| (!of.is_empty()).then(|| format!("{what} {}", of.join(", ")));
+    let ports = list("ports", class.ports.iter().map(ToString::to_string).collect());
+    let dscp = list("DSCP", class.dscp.iter().map(ToString::to_string).collect());
+    let takes: Vec<String> = ports.into_iter().chain(dscp).collect();
+    let takes = if takes.is_empty() { "every connection".into() } else { takes.join(" with ") };
+    format!("{}, weight {}: {takes}", class.name, class.weight)
 }
 
 /// The lines about the profile of the link; none without a profile.
@@ -280,7 +341,12 @@ fn examine(args: &GatewayDoctorArgs, own_command: &[OsString]) -> Result<(), Sto
     }
     if let Some(to) = args.probe {
         let keeper = keeper(own_command);
-        let environment = Environment { folder: args.runtime.folder(), file: args.file.file.clone(), keeper };
+        let environment = Environment {
+            folder: args.runtime.folder(),
+            file: args.file.file.clone(),
+            keeper,
+            metrics: None,
+        };
         findings.push(doctor::prove(&config, &environment, args.from, to));
     }
     if args.json {
@@ -363,9 +429,20 @@ fn clean(args: &GatewayCleanArgs) -> Result<(), Stop> {
 
 fn serve(args: &GatewayRunArgs, own_command: &[OsString]) -> Result<(), Stop> {
     let config = read(&args.file)?;
-    let metrics = args.metrics.map(Metrics::open).transpose()?;
+    let of_file = |address| {
+        Metrics::open_for(address, |message| Stop::bad(config.sources.refuse("metrics.listen", message)))
+    };
+    let metrics = match (args.metrics, config.metrics.listen) {
+        (Some(address), _) => Some(Metrics::open(address)?),
+        (None, address) => address.map(of_file).transpose()?,
+    };
     let keeper = keeper(own_command);
-    let environment = Environment { folder: args.runtime.folder(), file: args.file.file.clone(), keeper };
+    let environment = Environment {
+        folder: args.runtime.folder(),
+        file: args.file.file.clone(),
+        keeper,
+        metrics: metrics.as_ref().and_then(Metrics::address),
+    };
     let notes = Printer::of_notes()?;
     let mut observer = Observer { metrics, name: config.name.clone(), manager: Manager::find(), notes };
     let ran = skyhaul_gateway::run(&config, &environment, &mut observer).map_err(Stop::bad);
@@ -452,6 +529,9 @@ fn page(s: &Status) -> String {
             ("lost in resets", format!("{} bytes", c.bytes_lost)),
         ],
     );
+    if let Some(at) = s.metrics {
+        line("metrics", &[("at", format!("http://{at}/metrics"))]);
+    }
     if let Some(text) = rules_line(&s.rules) {
         line("rules", &[("of nftables", text)]);
     }
@@ -465,6 +545,12 @@ fn page(s: &Status) -> String {
         [("between threads", s.queues_full, "packets"), ("low-priority", s.probes_dropped, "probes")];
     for (what, n, unit) in dropped.into_iter().filter(|(_, n, _)| *n > 0) {
         line("dropped", &[(what, format!("{n} {unit}"))]);
+    }
+    for c in &s.classes {
+        line("class", &[(c.name.as_str(), format!("(weight {}) sent {}", c.weight, megabytes(c.sent)))]);
+    }
+    if s.held_subscribers > 0 {
+        line("held", &[("by their rate", format!("{} subscribers", s.held_subscribers))]);
     }
     out += &evidence::summary(s);
     out += &prefixes(&s.prefixes);

@@ -23,14 +23,23 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Listens at `address`.
+    /// Listens at the `address` of the option `--metrics`.
     pub(crate) fn open(address: SocketAddr) -> Result<Self, Stop> {
+        Self::open_for(address, |message| Stop::bad(format!("--metrics: {message}")))
+    }
+    /// Listens at `address`; `refuse` makes the error of a message.
+    pub(crate) fn open_for(address: SocketAddr, refuse: impl FnOnce(String) -> Stop) -> Result<Self, Stop> {
         let server = Server::http(address).map_err(|e| {
-            Stop::bad(format!("--metrics: cannot listen at {address}: {e}; choose another address or port"))
+            refuse(format!("cannot listen at {address}: {e}; choose another address or port"))
         })?;
         note(&format!("metrics at http://{}/metrics\n", server.server_addr()));
         let (sender, requests) = channel();
         Ok(Self { server: Some(server), requests, sender })
+    }
+
+    /// The address and port at which it listens, until it starts to serve.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.server.as_ref()?.server_addr().to_ip()
     }
 
     /// Starts to serve; `wake` is called when [`Self::answer`] has work to do.

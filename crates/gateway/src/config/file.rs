@@ -1,9 +1,11 @@
 //! What the file of a gateway says, key by key.
 
 use super::Network;
+use crate::classes::{ClassConfig, SubscriberConfig};
 use crate::evidence::settings as evidence;
 use crate::forward::{Forward, Publish};
 use crate::log::LogConfig;
+use crate::prefixes::MetricsConfig;
 use crate::priority::settings as priority;
 use crate::profile::LinkProfile;
 use serde::Deserialize;
@@ -27,6 +29,12 @@ pub struct File {
     /// Ports of the satellite interface, and the servers to which their connections go.
     #[serde(default)]
     pub publish: Vec<Publish>,
+    /// Classes of connections, which share the link by their weights.
+    #[serde(default)]
+    pub class: Vec<ClassConfig>,
+    /// Rates of subscribers.
+    #[serde(default)]
+    pub subscriber: Vec<SubscriberConfig>,
     /// Which connections are split.
     #[serde(default = "split")]
     pub split: Split,
@@ -36,6 +44,9 @@ pub struct File {
     /// Where the lines about connections and events go.
     #[serde(default)]
     pub log: LogConfig,
+    /// Which metrics there are, and where they are served.
+    #[serde(default)]
+    pub metrics: MetricsConfig,
     /// What happens to new connections after the gateway was killed.
     #[serde(default)]
     pub on_failure: OnFailure,

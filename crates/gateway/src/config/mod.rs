@@ -1,13 +1,17 @@
 //! The configuration of a gateway: what its file says, and the settings that follow from that.
 
 mod file;
+mod include;
 mod link;
 
+use crate::classes;
 use crate::error::GatewayError;
 use crate::evidence::settings as evidence;
 use crate::forward;
 pub use crate::network::Network;
+pub use crate::prefixes::MetricsConfig;
 pub use file::{File, Limits, OnFailure, Preserve, Satellite, Split, Terrestrial};
+pub use include::{Sources, Variable};
 pub(crate) use link::MEMORY;
 use skyhaul_base::Duration;
 use skyhaul_net::host::Endpoint;
@@ -18,6 +22,8 @@ use std::path::Path;
 #[derive(Clone, Debug)]
 pub struct Config {
     file: File,
+    /// Its files and variables.
+    pub sources: Sources,
     /// TCP settings of connections over the link.
     pub endpoint: Endpoint,
     /// [`Self::endpoint`] with the congestion control for paths on which low priority has not been found to work.
@@ -51,33 +57,32 @@ const LONGEST_INTERFACE: usize = 15;
 const LONGEST_NAME: usize = 11;
 
 impl Config {
-    /// Reads a configuration file.
+    /// Reads a configuration file, and the files that it includes.
     ///
     /// # Errors
-    /// If it cannot be read or is invalid. The message names the file, the key and the accepted form.
+    /// If one cannot be read or is invalid. The message names the file, the key and the accepted form.
     pub fn read(path: &Path) -> Result<Self, GatewayError> {
         let file = path.display().to_string();
         let fail = |message: String| GatewayError::Config { file: file.clone(), key: String::new(), message };
-        let length = std::fs::metadata(path).map_err(|e| fail(format!("cannot read it: {e}")))?;
-        if !length.is_file() || length.len() > LONGEST {
-            return Err(fail("it is no configuration: a file of at most 1 MiB is expected".into()));
-        }
-        let text = std::fs::read_to_string(path).map_err(|e| fail(format!("cannot read it: {e}")))?;
-        Self::parse(&file, &text)
+        Self::assemble(&file, &text_of(path).map_err(fail)?, &|path| {
+            let text = text_of(path)?;
+            let identity = std::fs::canonicalize(path).map_err(|e| format!("cannot read it: {e}"))?;
+            Ok((identity, text))
+        })
     }
 
-    /// Reads the text of a file.
+    /// Reads the text of a file, which includes no others.
     ///
     /// # Errors
     /// If it is invalid. The message names `file`, the key and the accepted form.
     pub fn parse(file: &str, text: &str) -> Result<Self, GatewayError> {
-        let fail = |key: &str, message: String| GatewayError::Config {
-            file: file.into(),
-            key: if key.is_empty() || key == "." { String::new() } else { format!("{key}: ") },
-            message,
-        };
-        let value = toml::Deserializer::parse(text).map_err(|e| fail("", one_line(&e.to_string())))?;
-        let f: File = serde_path_to_error::deserialize(value)
+        Self::assemble(file, text, &|_| Err("a text alone includes no file".into()))
+    }
+
+    fn assemble(file: &str, text: &str, read: include::Reader<'_>) -> Result<Self, GatewayError> {
+        let (keys, sources) = include::assemble(file, text, read)?;
+        let fail = |key: &str, message: String| sources.refuse(key, message);
+        let f: File = serde_path_to_error::deserialize(toml::Value::Table(keys))
             .map_err(|e| fail(&e.path().to_string(), one_line(e.inner().message())))?;
         let known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if f.name.is_empty() || f.name.len() > LONGEST_NAME || !f.name.chars().all(known) {
@@ -143,8 +148,17 @@ impl Config {
             let message = "one thread paces a link: leave out this key or satellite.rate";
             return Err(fail("limits.threads", message.into()));
         }
-        if let Some((key, message)) = f.evidence.wrong().or_else(|| f.priority_test.wrong()) {
+        if let Some((key, message)) = f
+            .evidence
+            .wrong()
+            .or_else(|| f.priority_test.wrong())
+            .or_else(|| f.metrics.wrong())
+            .or_else(|| f.log.wrong())
+        {
             return Err(fail(key, message));
+        }
+        if let Some((key, message)) = classes::wrong(&f.class, &f.subscriber, f.satellite.rate.is_some()) {
+            return Err(fail(&key, message));
         }
         if hosts.is_none() && f.evidence.measures() {
             let message = "connections are observed at the interface of the hosts: write [terrestrial]";
@@ -173,7 +187,7 @@ impl Config {
         } else {
             endpoint.clone()
         };
-        Ok(Self { file: f, endpoint, fallback, other })
+        Ok(Self { file: f, sources, endpoint, fallback, other })
     }
 
     /// Whether the path is tested for low priority: as the file says, or else because connections may send low-priority packets.
@@ -215,12 +229,15 @@ impl Config {
             ("terrestrial.interface", interface(self) != interface(new)),
             ("forward", self.forward != new.forward),
             ("publish", self.publish != new.publish),
+            ("class", self.class != new.class),
+            ("subscriber", self.subscriber != new.subscriber),
             ("satellite.interface", s.interface != new.satellite.interface),
             ("satellite.rate", s.rate != new.satellite.rate),
             ("satellite.early-data", s.early_data.0 != new.satellite.early_data.0),
             ("satellite.mtu", s.mtu != new.satellite.mtu),
             ("satellite.endpoint.mtu-search", s.searches_mtu() != new.satellite.searches_mtu()),
             ("evidence", self.evidence != new.evidence),
+            ("metrics", self.metrics != new.metrics),
             ("priority-test", self.priority_test != new.priority_test),
             ("satellite.cc", self.tests_priority() != new.tests_priority()),
             ("limits.flows", l.flows != new.limits.flows),
@@ -229,6 +246,12 @@ impl Config {
         ]
         .into_iter()
         .find_map(|(key, differs)| differs.then_some(key))
+    }
+
+    /// How connections share the link.
+    #[must_use]
+    pub fn schedule(&self) -> skyhaul_net::host::Schedule {
+        classes::schedule(&self.class, &self.subscriber)
     }
 
     /// The name of the gateway's TUN interface.
@@ -250,6 +273,15 @@ fn overlapping(networks: &[Network]) -> Option<(Network, Network)> {
         let mut others = networks.iter().enumerate().filter(|(k, _)| *k != i).map(|(_, b)| b);
         others.find(|b| a.covers(b)).map(|b| (*a, *b))
     })
+}
+
+/// The text of a file, or why it is none.
+fn text_of(path: &Path) -> Result<String, String> {
+    let length = std::fs::metadata(path).map_err(|e| format!("cannot read it: {e}"))?;
+    if !length.is_file() || length.len() > LONGEST {
+        return Err("it is no configuration: a file of at most 1 MiB is expected".into());
+    }
+    std::fs::read_to_string(path).map_err(|e| format!("cannot read it: {e}"))
 }
 
 /// The text with spaces for line breaks.

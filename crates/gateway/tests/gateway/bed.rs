@@ -344,6 +344,13 @@ pub(crate) fn wire(ends: [Plug<'_>; 2]) {
     }
 }
 
+/// A folder for the files of gateways.
+fn folder_of(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("skyhaul-gateway-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
 impl Bed {
     /// A network with pairs of kernel interfaces in place of threads, and a link that is as fast and as good as they are.
     #[allow(dead_code, reason = "the soak test does not need it")]
@@ -353,6 +360,16 @@ impl Bed {
     /// A network with this satellite link; `None`, with a message, where the kernel grants no namespace or there is no nft.
     pub(crate) fn new(name: &str, satellite: Link) -> Option<Self> {
         Self::laid(name, Some(satellite))
+    }
+    /// Namespaces without any link between them.
+    #[allow(dead_code, reason = "the soak test does not need it")]
+    pub(crate) fn bare(name: &str, spaces: usize) -> Option<Self> {
+        if !need::program("nft") {
+            return None;
+        }
+        let spaces: Result<Vec<_>, _> = (0..spaces).map(|_| Namespace::new()).collect();
+        let spaces = need::granted(spaces)?;
+        Some(Self { spaces, stop: Arc::default(), cables: Vec::new(), folder: folder_of(name) })
     }
     fn laid(name: &str, satellite: Option<Link>) -> Option<Self> {
         if !need::program("nft") {
@@ -397,9 +414,7 @@ impl Bed {
             space.route((ip(v4.0), v4.1), interface, None).expect("a route");
             space.route((ip(v6.0), v6.1), interface, None).expect("a route");
         }
-        let folder = std::env::temp_dir().join(format!("skyhaul-gateway-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a folder");
-        Some(Self { spaces, stop, cables, folder })
+        Some(Self { spaces, stop, cables, folder: folder_of(name) })
     }
 
     /// Starts a gateway in a router and waits until it is ready; `more` is added to its file.
@@ -421,7 +436,11 @@ impl Bed {
     }
     /// Starts a gateway with this file by a command that runs the program that is appended to it.
     pub(crate) fn gateway_by(&self, starter: &[&str], at: usize, text: &str) -> Running {
-        let name = if at == NEAR { "near" } else { "far" };
+        let name = match at {
+            NEAR => "near",
+            FAR => "far",
+            _ => "second",
+        };
         let file = self.folder.join(format!("{name}.toml"));
         let text = threaded(&format!("name = \"{name}\"\n{text}"));
         std::fs::write(&file, text).expect("writes");
@@ -513,5 +532,6 @@ pub(crate) fn environment(file: &Path, folder: &Path) -> skyhaul_gateway::Enviro
         folder: folder.into(),
         file: file.into(),
         keeper: vec![ourselves, "gateway-keep".into()],
+        metrics: None,
     }
 }

@@ -127,8 +127,12 @@ fn the_doctor_says_where_syns_arrive() {
 fn the_doctor_proves_the_path() {
     let Some(bed) = Bed::new("prove", Link { delay: Duration::from_millis(20), ..calm() }) else { return };
     let host: IpAddr = [10, 1, 0, 2].into();
-    let environment =
-        Environment { folder: bed.folder.clone(), file: bed.folder.join("near.toml"), keeper: Vec::new() };
+    let environment = Environment {
+        folder: bed.folder.clone(),
+        file: bed.folder.join("near.toml"),
+        keeper: Vec::new(),
+        metrics: None,
+    };
     let prove = |to: SocketAddr| {
         let prove = || doctor::prove(&config(GOOD), &environment, Some(host), to);
         bed.spaces[NEAR].within(prove).expect("enters")
@@ -196,8 +200,12 @@ fn the_doctor_proves_as_a_neighbour() {
     sh(&bed, NEAR, "ip -6 route replace fd02::/64 via fd09::2 dev sat0");
     sh(&bed, FAR, "ip -6 route replace fd01::/64 via fd09::1 dev sat0");
     sh(&bed, SERVER, "ip -6 route replace default via fd02::1 dev s0");
-    let environment =
-        Environment { folder: bed.folder.clone(), file: bed.folder.join("near.toml"), keeper: Vec::new() };
+    let environment = Environment {
+        folder: bed.folder.clone(),
+        file: bed.folder.join("near.toml"),
+        keeper: Vec::new(),
+        metrics: None,
+    };
     for (host, to) in
         [("10.1.0.2", server()), ("fd01::2", SocketAddr::new("fd02::2".parse().expect("an address"), PORT))]
     {

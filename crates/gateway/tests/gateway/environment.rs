@@ -383,8 +383,12 @@ fn a_keeper_that_does_not_start_is_an_error() {
     let before = bed.traces(NEAR);
     let file = bed.folder.join("near.toml");
     let config = Config::parse("near.toml", &format!("name = \"near\"\n{GOOD}")).expect("is good");
-    let around =
-        skyhaul_gateway::Environment { folder: bed.folder.clone(), file, keeper: vec!["false".into()] };
+    let around = skyhaul_gateway::Environment {
+        folder: bed.folder.clone(),
+        file,
+        keeper: vec!["false".into()],
+        metrics: None,
+    };
     let ran = bed.spaces[NEAR].within(|| skyhaul_gateway::run(&config, &around, &mut crate::bed::Ready));
     let e = ran.expect("enters").expect_err("no keeper").to_string();
     assert!(e.starts_with("the keeper did not start: false ended at once"), "{e}");

@@ -1,6 +1,7 @@
 //! Configuration of a host.
 
 use super::paths::Paths;
+use super::schedule::Schedule;
 use super::secret::Secret;
 use super::transparent::Numbers;
 use skyhaul_wire::Plan;
@@ -48,6 +49,8 @@ pub struct HostConfig {
     pub early: Option<Arc<Numbers>>,
     /// When the outlet is busy, clients take turns instead of connections.
     pub by_client: bool,
+    /// How clients that take turns share the outlet.
+    pub schedule: Schedule,
     /// Longest packet of its device (MTU), bytes.
     pub mtu: u32,
     /// Connections search for the MTU of paths on which it is not known (RFC 8899).
@@ -93,6 +96,7 @@ impl HostConfig {
             gateway: None,
             early: None,
             by_client: false,
+            schedule: Schedule::default(),
             mtu: 1500,
             search_mtu: false,
             plan: Plan::LowerEffort,

@@ -176,9 +176,9 @@ impl Conn {
     pub fn remote(&self) -> SocketAddr {
         self.remote
     }
-    /// The address of the end that opened the connection.
-    pub(super) fn client(&self) -> std::net::IpAddr {
-        if self.listener.is_some() { self.remote.ip() } else { self.local.ip() }
+    /// The end that opened the connection, and the other one.
+    pub(super) fn ends(&self) -> (SocketAddr, SocketAddr) {
+        if self.listener.is_some() { (self.remote, self.local) } else { (self.local, self.remote) }
     }
     /// The encoding of our segments.
     pub(super) fn agreement(&self) -> Agreement {

@@ -34,6 +34,7 @@ mod memory;
 mod paths;
 mod place;
 mod ready;
+mod schedule;
 mod secret;
 mod shaper;
 mod synacks;
@@ -57,6 +58,7 @@ pub use keys::Keys;
 pub use listeners::Admission;
 pub use memory::Memory;
 pub use paths::Paths;
+pub use schedule::{Class, Schedule, Subscribers};
 pub use secret::Secret;
 pub use skyhaul_tcp::Early;
 pub use transparent::{Cookie, Numbers, PendingConnection, Transparent, exchange};
@@ -160,7 +162,7 @@ impl Host {
             time_wait: Table::new(&config.secret),
             syn_acks: SynAcks::default(),
             cookies_until: Instant::ZERO,
-            ready: Ready::new(config.by_client),
+            ready: Ready::new(config.by_client, &config.schedule),
             paths: config.paths.clone().unwrap_or_default(),
             heard: Heard::default(),
             config,
@@ -290,7 +292,17 @@ impl Host {
         }
         None
     }
-    /// Number of connections that may have something to send.
+    /// Bytes that each class of the schedule has sent, and, behind them, connections of none ([`HostConfig::schedule`]).
+    #[must_use]
+    pub fn sent_by_class(&self) -> Vec<u64> {
+        self.ready.sent()
+    }
+    /// Number of subscribers that have something to send, and are held by their rate.
+    #[must_use]
+    pub fn held_subscribers(&self) -> usize {
+        self.ready.held()
+    }
+    /// Number of connections that may have something to send, and are not held by the rate of their subscriber.
     #[must_use]
     pub fn ready(&self) -> usize {
         self.ready.len() + self.admissions.decided() + self.broken.len()
@@ -436,23 +448,28 @@ impl Host {
     /// Sends what applications have written since the last call.
     pub fn flush(&mut self, now: Instant, out: &mut impl Outlet) {
         self.send_decisions(now, out);
+        self.ready.release(now);
         // If the outlet is limited, connections with more to send are ready again, at the end of the queue.
         while out.allowance() > 0 {
-            let Some(slot) = self.ready.pop() else { break };
+            let Some(slot) = self.ready.pop(now) else { break };
             let sent = self.contain(now, |host| {
                 let c = host.at_mut(slot)?;
                 c.ready = false;
                 Some(host.transmit(now, slot, out))
             });
-            self.ready.spend(sent.flatten().unwrap_or(0));
+            self.ready.spend(now, sent.flatten().unwrap_or(0));
         }
         self.flush_datagrams(out);
     }
 
-    /// When [`Self::handle_timeout`] is due; [`Instant::MAX`] means never.
+    /// When [`Self::handle_timeout`] and [`Self::flush`] are due; [`Instant::MAX`] means never.
     #[must_use]
     pub fn next_timeout(&mut self) -> Instant {
-        self.deadlines.next().min(self.half_open.next()).min(self.time_wait.next())
+        self.deadlines
+            .next()
+            .min(self.ready.next_release())
+            .min(self.half_open.next())
+            .min(self.time_wait.next())
     }
     /// Handles all expired deadlines, and sends the resulting segments.
     pub fn handle_timeout(&mut self, now: Instant, out: &mut impl Outlet) {

@@ -147,8 +147,8 @@ impl Host {
     pub(super) fn mark_ready(&mut self, slot: u32) {
         if let Some(c) = self.at_mut(slot).filter(|c| !c.ready) {
             c.ready = true;
-            let client = c.client();
-            self.ready.push(client, slot);
+            let ((client, server), dscp) = (c.ends(), c.agreement().dscp);
+            self.ready.push(|schedule| schedule.place(client, server, dscp), slot);
         }
     }
     pub(super) fn free_port(&mut self, local: IpAddr, remote: SocketAddr) -> Option<u16> {
