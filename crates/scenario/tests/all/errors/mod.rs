@@ -104,7 +104,7 @@ fn files() {
         (
             "[flows.bulk]",
             "[flow.bulk]",
-            "geo.toml:11: flow: unknown key, did you mean \"flows\"? (known: schema, extends, title, duration, seed, max-memory, record, links, gateways, flows, event)",
+            "geo.toml:11: flow: unknown key, did you mean \"flows\"? (known: schema, extends, title, duration, seed, max-memory, record, links, gateways, repair, flows, event)",
         ),
         (
             "schema = 1",
@@ -201,7 +201,7 @@ fn overrides() {
         ),
         (
             "flow.bulk.cc=sack",
-            "--set: flow: unknown key, did you mean \"flows\"? (known: schema, extends, title, duration, seed, max-memory, record, links, gateways, flows, event)",
+            "--set: flow: unknown key, did you mean \"flows\"? (known: schema, extends, title, duration, seed, max-memory, record, links, gateways, repair, flows, event)",
         ),
         ("flows.bulk.cc", "--set: flows.bulk.cc: write KEY=VALUE, such as links.sat.error.p=1e-2"),
         ("flows..cc=sack", "--set: flows..cc: write a path of keys with dots, such as links.sat.error.p"),
