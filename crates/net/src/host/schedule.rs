@@ -83,7 +83,7 @@ impl Subscribers {
             net.is_ipv4() == address.is_ipv4() && network(address, *prefix) == network(*net, *prefix)
         };
         let each = if address.is_ipv4() { v4 } else { v6 };
-        let (_, longest) = self.networks.iter().find(|net| within(*net))?;
+        let (_, longest) = self.networks.iter().find(|net| within(net))?;
         Some(network(address, each.max(*longest)))
     }
 }
