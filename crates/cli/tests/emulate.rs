@@ -242,7 +242,7 @@ fn interfaces_carry_and_metrics_tell() {
     assert!(soon(|| page().contains("skyhaul_packets_offered_total{direction=\"forward\"")), "{}", page());
     assert!(page().starts_with("HTTP/1.1 200"));
     let families = prometheus::in_order(page().split_once("\r\n\r\n").expect("a head").1);
-    assert_eq!(families, 9);
+    assert_eq!(families, 10);
     assert_eq!(interfaces(&ns), 3, "loopback and two of ours");
     child.kill().expect("runs");
     child.wait().expect("ends");

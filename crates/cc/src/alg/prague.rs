@@ -18,7 +18,6 @@ use crate::action::{Policy, RecoveryMode, Window};
 use crate::control::{CongestionControl, ControlOptions};
 use crate::event::{Ack, Cx, Path, Phase, Signal, Start};
 use crate::parts::frame::{self, Frame};
-use crate::parts::growth;
 use crate::rules::SharedRules;
 use alloc::boxed::Box;
 use skyhaul_base::{Duration, Instant, Rate};
@@ -242,7 +241,7 @@ impl CongestionControl for Prague {
                 }
             }
             Signal::Loss | Signal::Ecn | Signal::Corruption => {
-                let to = growth::half(&self.frame.rules, cx.path, self.frame.cwnd);
+                let to = self.frame.half(cx);
                 self.frame.reduce(signal, to, to);
             }
         }
@@ -252,7 +251,7 @@ impl CongestionControl for Prague {
         self.frame.recovered(cx);
     }
     fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
-        let ssthresh = growth::half(&self.frame.rules, cx.path, self.frame.cwnd);
+        let ssthresh = self.frame.half(cx);
         self.frame.timeout(backoff, ssthresh);
         self.set_pace(cx.path);
     }
