@@ -348,7 +348,8 @@ impl Book {
             names.iter().enumerate().map(|(i, n)| ((*n).to_owned(), column(i))).collect();
         let quantity = decided.iter().map(|d| d.map_or_else(String::new, |d| d.quantity.to_owned()));
         columns.push(("quantity".to_owned(), Column::text(quantity)));
-        let all: [(&str, fn(DecidingQuantity) -> Option<f64>); 5] = [
+        type Part = fn(DecidingQuantity) -> Option<f64>;
+        let all: [(&str, Part); 5] = [
             ("mean", |d| d.mean),
             ("ci95", |d| d.ci95),
             ("median", |d| d.median),

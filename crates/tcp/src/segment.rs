@@ -72,7 +72,7 @@ impl Flags {
     /// The flags from bytes 12 and 13 of a TCP header.
     #[must_use]
     pub const fn from_header(bytes: [u8; 2]) -> Self {
-        Self(bytes[1] & !Self::AE.0 | (bytes[0] & 1) * Self::AE.0)
+        Self((bytes[1] & !Self::AE.0) | ((bytes[0] & 1) * Self::AE.0))
     }
     /// The flags as the last bit of byte 12 and byte 13 of a TCP header.
     #[must_use]

@@ -40,12 +40,15 @@ pub(crate) struct Arrival<R> {
     pub(crate) datagram: R,
 }
 
+/// A frame on its way, and the end that it goes to.
+type Flight<C> = (usize, Frame<<C as Code>::Received, <C as Code>::Symbol>);
+
 /// Two ends.
 pub(crate) struct World<C: Code> {
     pub(crate) now: Instant,
     pub(crate) ends: [End<C>; 2],
     pub(crate) delay: Duration,
-    flying: BTreeMap<(Instant, u64), (usize, Frame<C::Received, C::Symbol>)>,
+    flying: BTreeMap<(Instant, u64), Flight<C>>,
     launched: u64,
     pub(crate) arrivals: Vec<Arrival<C::Received>>,
     /// When each datagram was first sent.
