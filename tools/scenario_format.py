@@ -138,6 +138,7 @@ EXAMPLES = {
     "arq": "{ retries = 1 }",
     "error": '{ kind = "per", p = 1e-3 }',
     "fade": '{ kind = "rain", carrier = { es-n0 = "13 dB" } }',
+    "RepairSpec.fec": "false",
     "fec": '{ kind = "block", n = 20, k = 18 }',
     "LinkSpec.orbit": '{ from = "Goonhilly", to = "London", constellation = "leo550" }',
     "reverse": '{ rate = "2 Mbit/s", error = "none" }',
