@@ -157,7 +157,7 @@ def _count(n: int, one: str) -> str:
 def _values(
     axes: list[str], metrics: list[str], rows: list[tuple[str, list[str], list[str]]]
 ) -> tuple[list[str], list[list[object]]]:
-    """Header and rows of the table of values: the axes, then the metrics, rounded as in print and in the report."""
+    """Header and rows of the table of values: axes, then metrics, rounded as in print and in the report."""
     several = len({reading for reading, _, _ in rows}) > 1
     head = [*(["reading"] if several else []), *axes, *metrics]
     return head, [

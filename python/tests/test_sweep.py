@@ -115,7 +115,9 @@ def test_outcomes_show_their_numbers():
     page = out._core.html()
     sets = ["flows.bulk.cc=sack,peach", "links.sat.error.p=0,1e-2", *(f"{k}={v}" for k, v in SHORT.items())]
     names = [f"{name}={expression}" for name, expression in metrics.items()]
-    options = [part for s in sets for part in ("--set", s)] + [part for m in names for part in ("--metric", m)]
+    options = [part for s in sets for part in ("--set", s)] + [
+        part for m in names for part in ("--metric", m)
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "skyhaul", "sweep", "preset:peach-geo", *options, "--seeds", "2"],
         capture_output=True,
@@ -124,7 +126,13 @@ def test_outcomes_show_their_numbers():
         check=True,
     )
     for cell in cells:
-        places = {"print": printed, "prompt": prompt, "notebook": notebook, "page": page, "command": done.stdout}
+        places = {
+            "print": printed,
+            "prompt": prompt,
+            "notebook": notebook,
+            "page": page,
+            "command": done.stdout,
+        }
         assert [name for name, text in places.items() if cell not in text] == [], cell
     # Four digits of a mean with its interval, as in the files.
     first = out.summary["values"][0]["metrics"]["goodput (bit/s)"]
