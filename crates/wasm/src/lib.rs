@@ -1,5 +1,5 @@
 //! The simulator as a WebAssembly module without a clock and without entropy. Its only imports lead to congestion controls that
-//! the host writes ([`own`]); a host that writes none never sees them called.
+//! the host writes (module `own`); a host that writes none never sees them called.
 //!
 //! A request and its answer are JSON. [`answer`] is the whole interface; it runs natively as well, and the golden
 //! test compares the two. A host writes the request into the module's memory and reads the answer from it:
