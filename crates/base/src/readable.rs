@@ -10,9 +10,9 @@ pub const COMPARED: i32 = 4;
 /// Significant digits elsewhere.
 pub const USUAL: i32 = 3;
 
-/// A number with so many significant digits, or with all digits before the decimal point if there are more, and without
-/// zeros at the end of the fraction. Below 1e-4 and from 1e7 on, three digits in scientific notation. A value that is missing
-/// is a dash.
+/// The number `x` with `digits` significant digits, or with all digits before the decimal point if there are more, and without
+/// zeros at the end of the fraction. Below 1e-4 and from 1e7 on, three digits in scientific notation. A missing value (NaN) is a
+/// dash.
 #[must_use]
 pub fn significant(x: f64, digits: i32) -> String {
     if x.is_nan() {
@@ -29,13 +29,13 @@ pub fn significant(x: f64, digits: i32) -> String {
     minus(if text == "-0" { "0" } else { text })
 }
 
-/// A number with so many decimals.
+/// The number `x` with `decimals` digits behind the decimal point.
 #[must_use]
 pub fn fixed(x: f64, decimals: usize) -> String {
     minus(&format!("{x:.decimals$}"))
 }
 
-/// Decimals that show so many significant digits of `x`.
+/// The number of decimals with which `x` shows `significant` significant digits.
 #[must_use]
 pub fn decimals(x: f64, significant: i32) -> usize {
     if x == 0.0 {
@@ -45,7 +45,7 @@ pub fn decimals(x: f64, significant: i32) -> usize {
     usize::try_from(significant - 1 - magnitude).unwrap_or(0)
 }
 
-/// True minus signs.
+/// The text of a number with typographic minus signs in place of hyphens.
 fn minus(text: &str) -> String {
     match text.strip_prefix('-') {
         Some(rest) => format!("−{}", rest.replace("e-", "e−")),

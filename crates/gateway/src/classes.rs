@@ -334,7 +334,7 @@ mod tests {
                 "{said}"
             );
         }
-        // The order decides, so the same two classes the other way round are good.
+        // The first class that matches decides: a narrow class before a wide one hides nothing.
         read(&(class("ports = [22]") + &class("ports = [\"1-100\"]").replace("\"a\"", "\"b\""))).unwrap();
     }
 }

@@ -273,7 +273,7 @@ impl Outputs {
         all.events = config.events.as_ref().map(|t| all.output("log.events", t)).transpose()?;
         Ok(all)
     }
-    /// Opens a file, unless it is open for the other log.
+    /// Opens the file of a log, unless the other log has opened the same file.
     fn output(&mut self, key: &str, target: &Target) -> Result<Output, GatewayError> {
         let Target::File(path) = target else { return Ok(Output::Stderr) };
         if let Some(n) = self.files.iter().position(|f| f.path == *path) {

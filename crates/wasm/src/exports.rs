@@ -12,6 +12,14 @@ thread_local! {
     static OUTPUT: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
+/// Keeps the answer to the input, and returns its length.
+fn reply(answer: fn(&[u8]) -> String) -> usize {
+    let answer = answer(&INPUT.take());
+    let length = answer.len();
+    OUTPUT.set(answer);
+    length
+}
+
 /// Allocates room for a request of `length` bytes and returns its address.
 #[unsafe(no_mangle)]
 pub extern "C" fn skyhaul_input(length: usize) -> *mut u8 {
@@ -24,21 +32,13 @@ pub extern "C" fn skyhaul_input(length: usize) -> *mut u8 {
 /// Answers the request and returns the length of the answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn skyhaul_call() -> usize {
-    let request = INPUT.take();
-    let answer = crate::answer(&request);
-    let length = answer.len();
-    OUTPUT.set(answer);
-    length
+    reply(crate::answer)
 }
 
 /// Answers a question of the host while it handles a message of a control, and returns the length of the answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn skyhaul_question() -> usize {
-    let question = INPUT.take();
-    let answer = crate::question(&question);
-    let length = answer.len();
-    OUTPUT.set(answer);
-    length
+    reply(crate::question)
 }
 
 /// The address of the answer, valid until the next call.

@@ -101,10 +101,14 @@ impl Default for Wishes {
     }
 }
 
+/// Whether a method is among those that a class defines.
+fn has(hooks: &[String], method: &str) -> bool {
+    hooks.iter().any(|h| h == method)
+}
+
 impl Wishes {
     fn policy(&self, hooks: &[String]) -> Result<Policy, user::Error> {
-        let has = |name: &str| hooks.iter().any(|h| h == name);
-        let lost = has("on_lost");
+        let lost = has(hooks, "on_lost");
         Ok(Policy {
             recovery: self.recovery,
             max_burst: self.max_burst,
@@ -117,8 +121,8 @@ impl Wishes {
             low_priority_data: self.low_priority_data,
             rack: self.rack,
             loss_events: lost,
-            sent_events: has("on_sent"),
-            transmit_events: has("on_transmit"),
+            sent_events: has(hooks, "on_sent"),
+            transmit_events: has(hooks, "on_transmit"),
             ..Policy::default()
         })
     }
@@ -337,7 +341,7 @@ const fn word(signal: Signal) -> &'static str {
 
 impl Own {
     fn has(&self, hook: &str) -> bool {
-        self.hooks.iter().any(|h| h == hook)
+        has(&self.hooks, hook)
     }
 
     /// Handles an event: the host's method if the class has one of this name, and else what it inherits.
@@ -407,6 +411,11 @@ fn set(active: &mut Active, outcome: &Outcome) {
     }
 }
 
+/// Whether the class of the call defines this method.
+fn defines(method: &str) -> bool {
+    with_call(|c| has(&c.hooks, method))
+}
+
 /// Runs a function of [`Frame`] with the context of the call.
 fn with_frame<T>(f: impl FnOnce(&mut Frame, &mut Cx<'_>) -> T) -> T {
     with_call(|c| {
@@ -423,7 +432,7 @@ fn inherit(method: &str) {
         ("on_start", Event::Start(start)) => with_frame(|frame, cx| frame.start(cx, &start)),
         ("on_ack", Event::Ack(ack)) => {
             let Some(rule) = with_frame(|frame, cx| inherited::acked(frame, cx, &ack)) else { return };
-            if !with_call(|c| c.hooks.iter().any(|h| h == rule.name())) {
+            if !defines(rule.name()) {
                 return with_frame(|frame, cx| frame.grow_like_reno(cx, &ack));
             }
             let cwnd = with_call(|c| c.active.frame.cwnd);
@@ -448,8 +457,8 @@ fn inherit(method: &str) {
 
 /// The window that a loss leaves.
 fn reduction(kind: &str) -> f64 {
-    let own = with_call(|c| c.hooks.iter().any(|h| h == "reduction"));
-    let kept = if own { ask("reduction", &loss(kind)).0.as_f64().unwrap_or(0.5) } else { 0.5 };
+    let kept =
+        if defines("reduction") { ask("reduction", &loss(kind)).0.as_f64().unwrap_or(0.5) } else { 0.5 };
     with_call(|c| inherited::reduced(&c.active.frame, &c.path, kept))
 }
 

@@ -76,11 +76,14 @@ impl ControlOptions for Config {
 /// Smallest window, segments.
 const LEAST: f64 = 2.0;
 
-/// What the path has said at some moment.
+/// The counters of the path at the end of a round trip.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+struct RoundEnd {
+    /// Bytes delivered.
     delivered: u64,
+    /// Packets marked.
     marked: u64,
+    /// The round trip.
     round: u64,
 }
 
@@ -91,10 +94,10 @@ pub struct Prague {
     config: Config,
     /// α: the smoothed share of marked packets.
     alpha: f64,
-    /// There was a mark, so there is a queue that marks.
+    /// A mark has arrived, so that a queue on the path marks.
     saw_ce: bool,
-    /// What was known when α was last computed, and when that was.
-    last: Told,
+    /// The last round trip for which α was computed, and the time of that computation.
+    last: RoundEnd,
     updated: Instant,
     /// Marks known at the last acknowledgement.
     seen: u64,
@@ -114,7 +117,7 @@ impl Prague {
             config: config.clone(),
             alpha: config.initial_alpha,
             saw_ce: false,
-            last: Told::default(),
+            last: RoundEnd::default(),
             updated: Instant::ZERO,
             seen: 0,
             reduced: None,
@@ -123,11 +126,11 @@ impl Prague {
         }
     }
 
-    /// Whether it behaves as with the RTT `rtt-target` by now.
+    /// Whether the control behaves as with the RTT `rtt-target` by now.
     fn is_independent(&self) -> bool {
         !self.frame.slow_start() && self.rounds >= self.config.rtt_transition
     }
-    /// Whether less than `rtt-target` has passed since `then`, which then counts as one round trip.
+    /// Whether less than `rtt-target` has passed since `then`: reductions and updates within that time count as one round trip.
     fn is_within_target(&self, now: Instant, then: Instant) -> bool {
         self.is_independent() && now - then < self.config.rtt_target
     }
@@ -137,14 +140,14 @@ impl Prague {
         if path.round == self.last.round || self.is_within_target(now, self.updated) {
             return;
         }
-        let told = Told { delivered: path.delivered, marked, round: path.round };
+        let end = RoundEnd { delivered: path.delivered, marked, round: path.round };
         if self.saw_ce {
-            let packets = (told.delivered - self.last.delivered) as f64 / f64::from(path.smss);
-            let share = ((told.marked - self.last.marked) as f64 / packets.max(1.0)).min(1.0);
+            let packets = (end.delivered - self.last.delivered) as f64 / f64::from(path.smss);
+            let share = ((end.marked - self.last.marked) as f64 / packets.max(1.0)).min(1.0);
             self.alpha += self.config.gain * (share - self.alpha);
             self.updated = now;
         }
-        self.last = told;
+        self.last = end;
         if !self.frame.slow_start() {
             self.rounds = self.rounds.saturating_add(1);
         }

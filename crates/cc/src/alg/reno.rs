@@ -169,10 +169,9 @@ impl Reno {
         self.before = Window { cwnd: self.infl.without(self.cwnd), ssthresh: self.ssthresh };
     }
 
-    /// Half of the window without inflation: a timeout may end a recovery that has inflated the window, and the inflation is
-    /// no capacity of the path.
+    /// Half of the window without inflation.
     fn half(&self, cx: &Cx<'_>) -> f64 {
-        growth::half(&self.rules, cx.path, self.infl.without(self.cwnd).max(1.0))
+        growth::half(&self.rules, cx.path, self.infl.without(self.cwnd))
     }
 
     /// Whether duplicate acknowledgements inflate the window during a recovery.

@@ -273,7 +273,7 @@ impl Vegas {
 
     /// Window and threshold without the inflation of a recovery.
     fn deflated(&self) -> Window {
-        Window { cwnd: self.infl.without(self.cwnd).max(1.0), ssthresh: self.ssthresh }
+        Window { cwnd: self.infl.without(self.cwnd), ssthresh: self.ssthresh }
     }
 
     fn request_head(&mut self, cx: &mut Cx<'_>) {
@@ -378,9 +378,8 @@ impl CongestionControl for Vegas {
             }
             return;
         }
-        let window = self.deflated();
-        self.before = window;
-        self.ssthresh = growth::half(&self.rules, cx.path, window.cwnd);
+        self.before = self.deflated();
+        self.ssthresh = growth::half(&self.rules, cx.path, self.before.cwnd);
         self.cwnd = self.ssthresh;
         self.infl.clear();
         if self.inflates() && signal != Signal::Ecn {

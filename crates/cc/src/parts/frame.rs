@@ -161,11 +161,10 @@ impl Frame {
     /// The window without inflation.
     #[must_use]
     pub fn deflated(&self) -> f64 {
-        self.infl.without(self.cwnd).max(1.0)
+        self.infl.without(self.cwnd)
     }
 
-    /// Half of the window without inflation ([`growth::half`]): a timeout may end a recovery that has inflated the window,
-    /// and the inflation is no capacity of the path.
+    /// Half of the window without inflation ([`growth::half`]).
     #[must_use]
     pub fn half(&self, cx: &Cx<'_>) -> f64 {
         self.kept(cx, 0.5)

@@ -23,10 +23,11 @@ impl Inflation {
         *cwnd = self.without(*cwnd);
         self.0 = 0.0;
     }
-    /// The window `cwnd` without its inflation.
+    /// The window `cwnd` without its inflation, which is no capacity of the path: what a timeout within a recovery halves, and what
+    /// an undo restores. At least one segment, also where the sum of both was rounded.
     #[must_use]
     pub fn without(self, cwnd: f64) -> f64 {
-        cwnd - self.0
+        (cwnd - self.0).max(1.0)
     }
     /// Forgets the inflation without changing a window that was set anew.
     pub fn clear(&mut self) {

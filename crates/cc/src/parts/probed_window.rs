@@ -233,10 +233,9 @@ impl ProbedWindow {
         self.cwnd = (self.cwnd + segments).min(path.rwnd.max(self.cwnd));
     }
 
-    /// Half of the window without inflation: a timeout may end a recovery that has inflated the window, and the inflation is
-    /// no capacity of the path.
+    /// Half of the window without inflation.
     fn half(&self, cx: &Cx<'_>) -> f64 {
-        let cwnd = self.infl.without(self.cwnd).max(1.0);
+        let cwnd = self.infl.without(self.cwnd);
         growth::fraction(self.options.halving_base, self.options.integer_halving, cx.path, cwnd, 0.5)
     }
 

@@ -33,9 +33,9 @@ pub struct Variable {
 /// Where a configuration comes from.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
-    /// Its files: the first is the one that was named, the others are in the order in which they were read.
+    /// The files of the configuration: first the file that the command names, then the included ones in the order of reading.
     pub files: Vec<String>,
-    /// Its variables, by name.
+    /// The variables of the configuration, by name.
     pub variables: BTreeMap<String, Variable>,
     /// The file of each key, or of each key of a section, where that is not the first file.
     origins: BTreeMap<String, String>,

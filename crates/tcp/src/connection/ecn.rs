@@ -33,9 +33,9 @@ struct Accurate {
     /// A pure acknowledgement tells us the field of our SYN-ACK.
     hears_syn: bool,
     /// ECT is not set on any packet (§3.1.5, §3.2.2.1 note 1, §3.2.2.3).
-    silent: bool,
+    forbids_ect: bool,
     /// Feedback is ignored (§3.2.2.1 note 1).
-    deaf: bool,
+    ignores_feedback: bool,
 }
 
 impl Accurate {
@@ -45,8 +45,8 @@ impl Accurate {
             syn: Codepoint::NotCapable,
             tells_syn: false,
             hears_syn: false,
-            silent: false,
-            deaf: false,
+            forbids_ect: false,
+            ignores_feedback: false,
         }
     }
 }
@@ -69,7 +69,7 @@ impl<S: Store> Connection<S> {
             return match &mut self.ecn.accurate {
                 // §3.2.3.2.2: after two losses a SYN-ACK without, which forbids ECT.
                 Some(accurate) if tries > 2 => {
-                    accurate.silent = true;
+                    accurate.forbids_ect = true;
                     Flags::NONE
                 }
                 Some(accurate) => handshake_encoding(accurate.syn),
@@ -110,7 +110,7 @@ impl<S: Store> Connection<S> {
             if let Some(a) = &mut self.ecn.accurate {
                 (a.syn, a.tells_syn) = (seg.ecn, true);
                 // Our SYN was not ECN-capable: that it arrived otherwise shows mangling (§3.2.2.3). 101 is reserved (§3.1.3).
-                a.silent = !matches!(ace, 0b010 | 0b101);
+                a.forbids_ect = !matches!(ace, 0b010 | 0b101);
             }
         }
         let granted =
@@ -129,7 +129,7 @@ impl<S: Store> Connection<S> {
     pub(super) fn repeat_ecn(&mut self, seg: &Segment) {
         if let Some(a) = &mut self.ecn.accurate {
             a.syn = seg.ecn;
-            a.silent |= seg.flags.ace() == 0 && !seg.flags.has(Flags::ACK);
+            a.forbids_ect |= seg.flags.ace() == 0 && !seg.flags.has(Flags::ACK);
         }
     }
 
@@ -161,7 +161,7 @@ impl<S: Store> Connection<S> {
     /// The codepoint of ECN-capable packets: ECT(1) only with a scalable control and accurate feedback (RFC 9331 §4.1, §4.2).
     fn codepoint(&self) -> Codepoint {
         match &self.ecn.accurate {
-            Some(accurate) if accurate.silent => Codepoint::NotCapable,
+            Some(accurate) if accurate.forbids_ect => Codepoint::NotCapable,
             Some(_) if self.sender.is_scalable() => Codepoint::Scalable,
             _ => Codepoint::Capable,
         }
@@ -182,11 +182,11 @@ impl<S: Store> Connection<S> {
         // Table 4: what a pure acknowledgement says in SYN-RECEIVED is no counter.
         if hears && seg.len == 0 && seg.sack.is_empty() {
             match seg.flags.ace() {
-                0b000 => (accurate.silent, accurate.deaf) = (true, true),
+                0b000 => (accurate.forbids_ect, accurate.ignores_feedback) = (true, true),
                 // Our SYN-ACK is not ECN-capable, so anything else shows mangling (§3.2.2.3).
-                0b011 | 0b100 => accurate.silent = true,
+                0b011 | 0b100 => accurate.forbids_ect = true,
                 0b110 => {
-                    accurate.silent = true;
+                    accurate.forbids_ect = true;
                     self.sender.count_marks(true);
                 }
                 _ => {}
@@ -194,7 +194,7 @@ impl<S: Store> Connection<S> {
             return None;
         }
         let ce_bytes = seg.ecn_bytes.map(|b| b.ce);
-        (!accurate.deaf).then_some(Feedback { ace: seg.flags.ace(), ce_bytes })
+        (!accurate.ignores_feedback).then_some(Feedback { ace: seg.flags.ace(), ce_bytes })
     }
 
     /// ECN flags of every segment with an acknowledgement but a SYN-ACK.
