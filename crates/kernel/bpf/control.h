@@ -4,10 +4,18 @@
  * a table for the replay. The file defines NAME and `struct state`, and the functions
  *
  *   control_init, control_acked (pkts_acked), control_grow (cong_avoid) or, with WHOLE_WINDOW, control_window (cong_control),
- *   control_ssthresh, control_event (cwnd_event), control_undo, and with WANTS_STATE control_state (set_state).
+ *   control_ssthresh, control_event (cwnd_event), with WHOLE_WINDOW control_undo, and with WANTS_STATE control_state (set_state).
  *
  * With LARGE_STATE the state does not fit in the 104 bytes that the kernel has in each socket for it.
  */
+#ifndef WHOLE_WINDOW
+/* A control that leaves the window of a recovery to the kernel undoes a reduction by its frame. */
+always_inline u32 control_undo(struct sock *sk, struct state *s)
+{
+	return undone(tcp_sk(sk), &s->frame);
+}
+#endif
+
 #define QUOTE(x) #x
 #define QUOTED(x) QUOTE(x)
 

@@ -114,6 +114,13 @@ always_inline void grow_like_reno(struct tcp_sock *tp, struct frame *f, u32 acke
 	}
 }
 
+/* Reno's growth, while the window is in use. */
+always_inline void reno_growth(struct tcp_sock *tp, struct frame *f, u32 acked)
+{
+	if (may_grow(tp, f))
+		grow_like_reno(tp, f, acked);
+}
+
 /*
  * A loss or a timeout: afterwards the threshold is `threshold`, and after a repaired loss the window `cwnd`. Returns what the
  * kernel lowers the window to meanwhile.
@@ -128,6 +135,22 @@ always_inline u32 reduce(struct tcp_sock *tp, struct frame *f, u64 threshold, u6
 	f->reduced = cwnd;
 	f->reducing = 1;
 	return least(threshold, cwnd) >> 32;
+}
+
+/* A reduction to half of the window, at least two segments (RFC 5681 equation 4). */
+always_inline u32 reduce_to_half(struct tcp_sock *tp, struct frame *f)
+{
+	u64 half = most(cwnd_of(tp, f) / 2, 2 * ONE);
+
+	return reduce(tp, f, half, half);
+}
+
+/* A reduction to the window that fits the path, at least two segments; the window is never raised. */
+always_inline u32 reduce_to_fit(struct tcp_sock *tp, struct frame *f, u64 fits)
+{
+	u64 threshold = most(fits, 2 * ONE);
+
+	return reduce(tp, f, threshold, least(cwnd_of(tp, f), threshold));
 }
 
 /* The repair of a loss is over. */
@@ -147,6 +170,15 @@ always_inline void timed_out(struct tcp_sock *tp, struct frame *f)
 	f->after_timeout = 1;
 	f->cwnd_part = 0;
 	set_ssthresh(tp, f, f->threshold);
+}
+
+/* What the kernel says after a reduction (cwnd_event): the repair is over, or the timer has expired. */
+always_inline void reduction_event(struct tcp_sock *tp, struct frame *f, u32 event)
+{
+	if (event == CA_EVENT_COMPLETE_CWR)
+		repaired(tp, f);
+	else if (event == CA_EVENT_LOSS)
+		timed_out(tp, f);
 }
 
 /* The last reduction was spurious: the window that the kernel shall set. It takes the greater threshold itself, but not its fraction. */

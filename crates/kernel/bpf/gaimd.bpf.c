@@ -45,15 +45,7 @@ always_inline u32 control_ssthresh(struct sock *sk, struct state *s)
 
 always_inline void control_event(struct sock *sk, struct state *s, u32 event)
 {
-	if (event == CA_EVENT_COMPLETE_CWR)
-		repaired(tcp_sk(sk), &s->frame);
-	else if (event == CA_EVENT_LOSS)
-		timed_out(tcp_sk(sk), &s->frame);
-}
-
-always_inline u32 control_undo(struct sock *sk, struct state *s)
-{
-	return undone(tcp_sk(sk), &s->frame);
+	reduction_event(tcp_sk(sk), &s->frame, event);
 }
 
 #include "control.h"

@@ -83,30 +83,19 @@ always_inline void control_grow(struct sock *sk, struct state *s, u32 acked)
 
 always_inline u32 control_ssthresh(struct sock *sk, struct state *s)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
-	u64 half = most(cwnd_of(tp, &s->frame) / 2, 2 * ONE);
-
-	return reduce(tp, &s->frame, half, half);
+	return reduce_to_half(tcp_sk(sk), &s->frame);
 }
 
 always_inline void control_event(struct sock *sk, struct state *s, u32 event)
 {
-	if (event == CA_EVENT_COMPLETE_CWR) {
-		repaired(tcp_sk(sk), &s->frame);
-	} else if (event == CA_EVENT_LOSS) {
-		timed_out(tcp_sk(sk), &s->frame);
+	reduction_event(tcp_sk(sk), &s->frame, event);
+	if (event == CA_EVENT_LOSS)
 		s->newest = s->judged = 0;
-	}
 }
 
 always_inline void control_state(struct sock *sk, struct state *s, u32 to)
 {
 	s->loss = to == TCP_CA_Loss;
-}
-
-always_inline u32 control_undo(struct sock *sk, struct state *s)
-{
-	return undone(tcp_sk(sk), &s->frame);
 }
 
 #include "control.h"

@@ -179,34 +179,21 @@ always_inline void control_acked(struct sock *sk, struct state *s, const struct 
 
 always_inline void control_grow(struct sock *sk, struct state *s, u32 acked)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
-
-	if (may_grow(tp, &s->frame))
-		grow_like_reno(tp, &s->frame, acked);
+	reno_growth(tcp_sk(sk), &s->frame, acked);
 }
 
 always_inline u32 control_ssthresh(struct sock *sk, struct state *s)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	u64 fits = most(carried_in(s->estimate, min_rtt(tp)), 2 * ONE);
 
-	/* Never raised. */
-	return reduce(tp, &s->frame, fits, least(cwnd_of(tp, &s->frame), fits));
+	return reduce_to_fit(tp, &s->frame, carried_in(s->estimate, min_rtt(tp)));
 }
 
 always_inline void control_event(struct sock *sk, struct state *s, u32 event)
 {
-	if (event == CA_EVENT_COMPLETE_CWR) {
-		repaired(tcp_sk(sk), &s->frame);
-	} else if (event == CA_EVENT_LOSS) {
-		timed_out(tcp_sk(sk), &s->frame);
+	reduction_event(tcp_sk(sk), &s->frame, event);
+	if (event == CA_EVENT_LOSS)
 		s->credit.open = 0;
-	}
-}
-
-always_inline u32 control_undo(struct sock *sk, struct state *s)
-{
-	return undone(tcp_sk(sk), &s->frame);
 }
 
 #include "control.h"

@@ -69,39 +69,27 @@ always_inline void control_acked(struct sock *sk, struct state *s, const struct 
 
 always_inline void control_grow(struct sock *sk, struct state *s, u32 acked)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
-
-	if (may_grow(tp, &s->frame))
-		grow_like_reno(tp, &s->frame, acked);
+	reno_growth(tcp_sk(sk), &s->frame, acked);
 }
 
 always_inline u32 control_ssthresh(struct sock *sk, struct state *s)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
-	u64 half = most(cwnd_of(tp, &s->frame) / 2, 2 * ONE);
-
-	return reduce(tp, &s->frame, half, half);
+	return reduce_to_half(tcp_sk(sk), &s->frame);
 }
 
 always_inline void control_event(struct sock *sk, struct state *s, u32 event)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
 	struct frame *f = &s->frame;
 
-	if (event == CA_EVENT_COMPLETE_CWR) {
+	if (event == CA_EVENT_COMPLETE_CWR)
 		f->threshold = f->reduced = fits(s);
-		repaired(tp, f);
-	} else if (event == CA_EVENT_LOSS) {
+	else if (event == CA_EVENT_LOSS)
 		f->threshold = fits(s);
-		timed_out(tp, f);
+	reduction_event(tcp_sk(sk), f, event);
+	if (event == CA_EVENT_LOSS) {
 		s->credit.open = 0;
 		s->reset_rtt_min = 1;
 	}
-}
-
-always_inline u32 control_undo(struct sock *sk, struct state *s)
-{
-	return undone(tcp_sk(sk), &s->frame);
 }
 
 #include "control.h"
