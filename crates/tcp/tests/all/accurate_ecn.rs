@@ -2,17 +2,14 @@
 
 use crate::common;
 
+use common::one_flow::like_two_connections;
 use common::secs;
-use skyhaul_base::{Duration, Instant, Rng};
+use skyhaul_base::{Duration, Rng};
 use skyhaul_cc::Config as Control;
 use skyhaul_tcp::config::{DelayedAck, Ecn, ProbeNegotiation};
-use skyhaul_tcp::{
-    Codepoint, Config, Counted, EcnBytes, Extras, Flags, HandshakeResult, Head, Seq, Sink, Source, one_way,
-};
+use skyhaul_tcp::{Config, Counted, Flags};
 use skyhaul_testkit::script::Script;
 use skyhaul_testkit::{Pair, Setup, Side, Verdict};
-use std::collections::VecDeque;
-use std::sync::Arc;
 
 const C: Side = Side::Client;
 const S: Side = Side::Server;
@@ -202,54 +199,6 @@ fn data_of_a_scalable_control_carries_ect_1() {
 
 // ----- Flows without a handshake ------------------------------------------------------------------------------
 
-/// What one end sends: when, first byte, length, acknowledgement, flags, ECN, option.
-type Sent = (Instant, u32, u32, u32, u8, Codepoint, Option<EcnBytes>);
-
-/// The two ends of a flow in one direction, 50 ms apart; the data segments with these numbers are marked.
-fn flow(config: &Config, cc: &Control, bytes: u64, marked: &[u64]) -> [Vec<Sent>; 2] {
-    let config = Arc::new(*config);
-    let known = HandshakeResult { rtt: Some(Duration::from_millis(100)) };
-    let control = cc.build(&config.rules);
-    let (mut source, mut sink): (Source<Counted>, Sink<Counted>) =
-        one_way(Instant::ZERO, &config, control, Rng::stream(1, "client"), known);
-    let (way, mut now, mut data) = (Duration::from_millis(50), Instant::ZERO, 0);
-    let (mut forth, mut back) = (VecDeque::new(), VecDeque::<(Instant, Head, Option<Box<Extras>>)>::new());
-    let mut sent = [Vec::new(), Vec::new()];
-    let entry = |now, h: &Head, x: &Option<Box<Extras>>| {
-        (now, h.seq.0, h.len, h.ack.0, h.flags.bits(), h.ecn(), x.as_ref().and_then(|x| x.ecn_bytes))
-    };
-    source.offer(now, bytes);
-    loop {
-        while let Some((mut head, extras)) = source.poll(now) {
-            sent[0].push(entry(now, &head, &extras));
-            if head.ecn() != Codepoint::NotCapable && marked.contains(&data) {
-                head.set_ecn(Codepoint::Marked);
-            }
-            data += 1;
-            forth.push_back((now + way, head));
-        }
-        while let Some((head, extras)) = sink.poll(now) {
-            sent[1].push(entry(now, &head, &extras));
-            back.push_back((now + way, head, extras));
-        }
-        let a = forth.front().map_or(Instant::MAX, |f| f.0);
-        let b = back.front().map_or(Instant::MAX, |f| f.0);
-        now = a.min(b).min(source.next_timeout()).min(sink.next_timeout());
-        if now == Instant::MAX {
-            return sent;
-        }
-        if b == now {
-            let (_, head, extras) = back.pop_front().unwrap();
-            source.handle(now, &head, extras.as_deref()).unwrap();
-        } else if a == now {
-            sink.handle(now, &forth.pop_front().unwrap().1, None).unwrap();
-        } else {
-            source.handle_timeout(now);
-            sink.handle_timeout(now);
-        }
-    }
-}
-
 #[test]
 fn a_flow_in_one_direction_says_what_two_connections_would() {
     for cc in ["newreno", "cubic", "prague"] {
@@ -262,28 +211,7 @@ fn a_flow_in_one_direction_says_what_two_connections_would() {
             receiver_rate: false,
             ..config()
         };
-        let marked = [20, 21, 40, 90, 130, 131, 132, 133, 134, 199];
-        let [forth, back] = flow(&config, &control, 200_000, &marked);
-        let mut setup = Setup::new(config, &control, Duration::from_millis(50));
-        setup.handshake = skyhaul_testkit::pair::Handshake::Skipped(Some(Duration::from_millis(100)));
-        setup.iss = [Seq(0), Seq(0)];
-        let mut p: Pair<Counted> = setup.build();
-        p.faults(C, move |d| {
-            let hit = d.is_data() && marked.contains(&d.data_index);
-            if hit { Verdict::Mark } else { Verdict::Deliver }
-        });
-        p.send(C, 200_000, false);
-        p.run_until(secs(1000.0));
-        for (side, ours) in [(C, forth), (S, back)] {
-            let theirs: Vec<Sent> = p
-                .sent(side)
-                .map(|e| (e.at, &e.segment))
-                .map(|(at, s)| (at, s.seq.0, s.len, s.ack.0, s.flags.bits(), s.ecn, s.ecn_bytes))
-                .collect();
-            let first = ours.iter().zip(&theirs).position(|(a, b)| a != b);
-            assert_eq!(first, None, "{cc} {side:?}: {:?}", first.map(|n| (ours[n], theirs[n])));
-            assert_eq!(ours.len(), theirs.len(), "{cc} {side:?}");
-        }
+        let (_, p) = like_two_connections(cc, config, &control);
         // All marks were counted: 5 + 10, modulo 8.
         let last = p.sent(S).last().expect("an acknowledgement").segment.flags.ace();
         assert_eq!(last, (5 + 10) % 8, "{cc}");

@@ -1,5 +1,7 @@
 //! Shared by the property tests: the variants under test, patterns of faults, invariants of a sender.
 
+pub(crate) mod one_flow;
+
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::{Config as Control, CongestionControl, ControlOptions, NAMES, RecoveryMode, alg};
