@@ -64,15 +64,7 @@ impl Network {
     /// The network with a prefix of this length that contains an address. The length is at most that of the address.
     #[must_use]
     pub fn around(address: IpAddr, prefix: u8) -> Self {
-        let address = match address {
-            IpAddr::V4(a) => {
-                IpAddr::V4((a.to_bits() & u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0)).into())
-            }
-            IpAddr::V6(a) => {
-                IpAddr::V6((a.to_bits() & u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0)).into())
-            }
-        };
-        Self { address, prefix }
+        Self { address: skyhaul_net::tun::network(address, prefix), prefix }
     }
     /// Whether it contains another network, or is the same.
     pub(crate) fn covers(&self, other: &Self) -> bool {

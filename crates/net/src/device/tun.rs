@@ -299,6 +299,16 @@ pub fn within(a: IpAddr, b: IpAddr, length: u8) -> bool {
     }
 }
 
+/// The first `length` bits of an address, followed by zeros: the address of its network.
+#[must_use]
+pub fn network(address: IpAddr, length: u8) -> IpAddr {
+    let beyond = |bits: u32| bits.saturating_sub(u32::from(length));
+    match address {
+        IpAddr::V4(a) => IpAddr::V4((a.to_bits() & u32::MAX.checked_shl(beyond(32)).unwrap_or(0)).into()),
+        IpAddr::V6(a) => IpAddr::V6((a.to_bits() & u128::MAX.checked_shl(beyond(128)).unwrap_or(0)).into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -312,6 +322,15 @@ mod tests {
         assert!(!within(ip("10.84.0.1"), ip("10.84.0.2"), 32));
         assert!(within(ip("fd00::1"), ip("fd00::2"), 64) && !within(ip("fd00::1"), ip("fd01::1"), 16));
         assert!(!within(ip("::1"), ip("0.0.0.1"), 0));
+        for (address, length, of) in [
+            ("10.84.7.200", 20, "10.84.0.0"),
+            ("10.84.7.200", 32, "10.84.7.200"),
+            ("10.84.7.200", 0, "0.0.0.0"),
+            ("fd00:1:2:3::4", 56, "fd00:1:2::"),
+            ("fd00::4", 0, "::"),
+        ] {
+            assert_eq!(network(ip(address), length), ip(of));
+        }
         assert_eq!((ones(ip("255.255.240.0")), ones(ip("ffff::"))), (20, 16));
         // Loopback has the same addresses everywhere.
         if let Some((name, address)) = overlap(ip("127.1.2.3"), 8).unwrap() {

@@ -1,5 +1,6 @@
 //! How connections share a limited outlet: classes with weights, and rates of subscribers.
 
+use crate::tun::{network, within};
 use skyhaul_base::Rate;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -46,15 +47,6 @@ pub(super) struct Place {
     pub(super) limit: Option<u16>,
 }
 
-/// An address without the bits beyond a prefix.
-fn network(address: IpAddr, prefix: u8) -> IpAddr {
-    let beyond = |bits: u32| bits.saturating_sub(u32::from(prefix));
-    match address {
-        IpAddr::V4(a) => IpAddr::V4((a.to_bits() & u32::MAX.checked_shl(beyond(32)).unwrap_or(0)).into()),
-        IpAddr::V6(a) => IpAddr::V6((a.to_bits() & u128::MAX.checked_shl(beyond(128)).unwrap_or(0)).into()),
-    }
-}
-
 impl Class {
     fn fits(&self, port: u16, dscp: u8) -> bool {
         (self.ports.is_empty() || self.ports.iter().any(|p| p.contains(&port)))
@@ -79,11 +71,8 @@ impl Subscribers {
     /// The subscriber of an address, if it is one of these.
     fn of(&self, address: IpAddr) -> Option<IpAddr> {
         let [v4, v6] = self.each;
-        let within = |(net, prefix): &(IpAddr, u8)| {
-            net.is_ipv4() == address.is_ipv4() && network(address, *prefix) == network(*net, *prefix)
-        };
         let each = if address.is_ipv4() { v4 } else { v6 };
-        let (_, longest) = self.networks.iter().find(|net| within(net))?;
+        let (_, longest) = self.networks.iter().find(|(net, length)| within(*net, address, *length))?;
         Some(network(address, each.max(*longest)))
     }
 }
