@@ -61,13 +61,13 @@ pub trait Observer<P> {
 #[derive(Clone, Debug)]
 pub struct Hop<P> {
     link: Link<P>,
-    /// Separate treatment of acknowledgements, or duplication; `None` for most links, which thus need a single check.
-    acks: Option<Box<Acks<P>>>,
+    /// What the hop does besides its link; `None` for most links, which thus need a single check.
+    extras: Option<Box<Extras<P>>>,
 }
 
-/// Treatment of pure TCP acknowledgements on a link, and duplication of its packets.
+/// What a hop does besides its link: treatment of pure TCP acknowledgements, and duplication of packets.
 #[derive(Clone, Debug)]
-struct Acks<P> {
+struct Extras<P> {
     /// Their size on the link, bytes; `None` for their own size.
     size: Option<u32>,
     /// Creates acknowledgements at the far side.
@@ -78,7 +78,7 @@ struct Acks<P> {
     duplication: Option<Duplication<P>>,
 }
 
-impl<P> Default for Acks<P> {
+impl<P> Default for Extras<P> {
     fn default() -> Self {
         Self { size: None, reconstruction: None, notes: None, duplication: None }
     }
@@ -88,7 +88,7 @@ impl<P> Hop<P> {
     /// A link that treats acknowledgements like all other packets.
     #[must_use]
     pub fn new(link: Link<P>) -> Self {
-        Self { link, acks: None }
+        Self { link, extras: None }
     }
     /// Number of acknowledgements created at the far side.
     #[must_use]
@@ -96,7 +96,7 @@ impl<P> Hop<P> {
     where
         P: PacketView,
     {
-        self.acks.as_ref().and_then(|a| a.reconstruction.as_ref()).map_or(0, Reconstruction::made)
+        self.extras.as_ref().and_then(|a| a.reconstruction.as_ref()).map_or(0, Reconstruction::made)
     }
     /// The link, for inspection.
     #[must_use]
@@ -110,7 +110,7 @@ impl<P> Hop<P> {
         P: PacketView,
     {
         let mut counters = self.link.counters();
-        if let Some(duplication) = self.acks.as_ref().and_then(|a| a.duplication.as_ref()) {
+        if let Some(duplication) = self.extras.as_ref().and_then(|a| a.duplication.as_ref()) {
             for (kind, made) in counters.kinds.iter_mut().zip(duplication.made()) {
                 kind.duplicated = *made;
             }
@@ -123,37 +123,37 @@ impl<P: PacketView> Hop<P> {
     /// The same link with header compression: a pure TCP acknowledgement has `size` bytes on it (RFC 3449 §5.1).
     #[must_use]
     pub fn compressing(mut self, size: u32) -> Self {
-        self.acks.get_or_insert_default().size = Some(size);
+        self.extras.get_or_insert_default().size = Some(size);
         self
     }
     /// The same link with ACK reconstruction at its far side: acknowledgements for every `threshold` bytes.
     #[must_use]
     pub fn reconstructing(mut self, threshold: u32) -> Self {
-        self.acks.get_or_insert_default().reconstruction = Some(Reconstruction::new(threshold));
+        self.extras.get_or_insert_default().reconstruction = Some(Reconstruction::new(threshold));
         self
     }
     /// The same link with expansion at its far side: it recreates acknowledgements that a compacting queue has
     /// removed ([`compacts_acks`](crate::queue::Discipline::compacts_acks); RFC 3449 §5.3.2).
     #[must_use]
     pub fn expanding(mut self) -> Self {
-        let acks = self.acks.get_or_insert_default();
-        (acks.reconstruction, acks.notes) = (Some(Reconstruction::as_told()), Some(Notes::default()));
+        let extras = self.extras.get_or_insert_default();
+        (extras.reconstruction, extras.notes) = (Some(Reconstruction::as_told()), Some(Notes::default()));
         self
     }
     /// The same link, which delivers each packet twice with probability `p`, in direct succession. A packet draws
     /// once from `rng`.
     #[must_use]
     pub fn duplicating(mut self, p: f64, rng: Rng) -> Self {
-        self.acks.get_or_insert_default().duplication = Some(Duplication::new(p, rng));
+        self.extras.get_or_insert_default().duplication = Some(Duplication::new(p, rng));
         self
     }
     /// When [`Self::deliver`] is due.
     #[inline]
     fn next_delivery(&self) -> Instant {
         let next = self.link.next_delivery().unwrap_or(Instant::MAX);
-        match &self.acks {
+        match &self.extras {
             None => next,
-            Some(acks) => next.min(acks.next()),
+            Some(extras) => next.min(extras.next()),
         }
     }
     /// The next packet that has arrived by `now`.
@@ -162,14 +162,14 @@ impl<P: PacketView> Hop<P> {
     where
         P: Routed,
     {
-        match &mut self.acks {
+        match &mut self.extras {
             None => self.link.deliver(now),
-            Some(acks) => acks.deliver_any(&mut self.link, now, index, observer),
+            Some(extras) => extras.deliver_any(&mut self.link, now, index, observer),
         }
     }
 }
 
-impl<P: PacketView> Acks<P> {
+impl<P: PacketView> Extras<P> {
     /// When an acknowledgement created at the far side, or a copy, is due.
     fn next(&self) -> Instant {
         let copy = self.duplication.as_ref().map_or(Instant::MAX, Duplication::next);
@@ -336,12 +336,13 @@ impl<P: Routed> Chain<P> {
     pub fn enter(&mut self, now: Instant, mut packet: P, observer: &mut impl Observer<P>) {
         let index = self.routes[usize::from(packet.hop())];
         packet.advance();
-        let Some(Hop { link, acks }) = self.hops.get_mut(index as usize) else { return };
+        let Some(Hop { link, extras }) = self.hops.get_mut(index as usize) else { return };
         observer.entered(now, index, &packet);
-        if let Some(acks) = acks {
-            acks.enter(now, &mut packet);
+        if let Some(extras) = extras {
+            extras.enter(now, &mut packet);
         }
-        let offered = link.offer(now, packet, &mut move |p, why| lose((now, index), acks, p, why, observer));
+        let offered =
+            link.offer(now, packet, &mut move |p, why| lose((now, index), extras, p, why, observer));
         if offered != Offered::Behind {
             self.arm(index);
         }
@@ -381,8 +382,8 @@ impl<P: Routed> Chain<P> {
 
     #[inline]
     fn serve(&mut self, now: Instant, index: u32, observer: &mut impl Observer<P>) {
-        let Some(Hop { link, acks, .. }) = self.hops.get_mut(index as usize) else { return };
-        link.serve(now, &mut |p, why| lose((now, index), acks, p, why, observer));
+        let Some(Hop { link, extras, .. }) = self.hops.get_mut(index as usize) else { return };
+        link.serve(now, &mut |p, why| lose((now, index), extras, p, why, observer));
         self.rearm(index);
     }
 
@@ -394,8 +395,8 @@ impl<P: Routed> Chain<P> {
         observer: &mut impl Observer<P>,
         act: impl FnOnce(&mut Link<P>, &mut dyn FnMut(P, DropReason)),
     ) {
-        let Some(Hop { link, acks, .. }) = self.hops.get_mut(index as usize) else { return };
-        act(link, &mut |p, why| lose((now, index), acks, p, why, observer));
+        let Some(Hop { link, extras, .. }) = self.hops.get_mut(index as usize) else { return };
+        act(link, &mut |p, why| lose((now, index), extras, p, why, observer));
         self.rearm(index);
     }
 
@@ -410,8 +411,8 @@ impl<P: Routed> Chain<P> {
     /// Advances all links to `now`, before their queues are inspected. Events that are due earlier than needed stay, so that
     /// an inspection does not change their number.
     pub fn settle(&mut self, now: Instant, observer: &mut impl Observer<P>) {
-        for (index, Hop { link, acks, .. }) in (0..).zip(&mut self.hops) {
-            link.serve(now, &mut |p, why| lose((now, index), acks, p, why, observer));
+        for (index, Hop { link, extras, .. }) in (0..).zip(&mut self.hops) {
+            link.serve(now, &mut |p, why| lose((now, index), extras, p, why, observer));
         }
         (0..self.hops.len() as u32).for_each(|index| self.arm(index));
     }
@@ -421,12 +422,12 @@ impl<P: Routed> Chain<P> {
 #[cold]
 fn lose<P: Routed>(
     (now, link): (Instant, u32),
-    acks: &mut Option<Box<Acks<P>>>,
+    extras: &mut Option<Box<Extras<P>>>,
     mut packet: P,
     why: DropReason,
     observer: &mut impl Observer<P>,
 ) {
-    if let Some(notes) = acks.as_mut().and_then(|a| a.notes.as_mut()) {
+    if let Some(notes) = extras.as_mut().and_then(|a| a.notes.as_mut()) {
         notes.lost(&packet, why);
     }
     packet.decompress();
