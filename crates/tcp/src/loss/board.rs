@@ -277,7 +277,7 @@ impl Board {
             if !full {
                 self.pop_short();
             }
-            let mut acked = Acked { bytes, delivered: bytes, popped: 0, sent_at: None, first_sent: None };
+            let mut acked = Acked { bytes, delivered: bytes, ..Acked::default() };
             if let Some(times) = self.times_mut() {
                 let sent_at = times.pop_front();
                 (acked.popped, acked.sent_at, acked.first_sent) = (1, sent_at, sent_at);

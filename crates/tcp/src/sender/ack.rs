@@ -297,8 +297,12 @@ impl<S: Store> Engine<S> {
     fn measure(&mut self, now: Instant, a: &Arrival<'_>, t: &mut AckEffect) {
         if t.advanced && a.answer.is_none() {
             t.rtt = t.acked.sent_at.map(|sent| now - sent);
-            let skipped = t.acked.delivered < t.acked.bytes && self.skips_rtt_sample();
-            t.measured = !skipped && self.estimate(now, t.ack, a.echo, t.rtt, t.acked.first_sent);
+            t.measured = self.estimate(now, t.ack, a.echo, t.rtt, &t.acked);
+            let held_back = t.acked.retransmitted && self.config.rtt_source == RttSource::EveryAck;
+            if held_back && self.control.policy().losses_are_errors {
+                // The path works, and its losses do not mean congestion.
+                self.rtt.end_backoff(&self.config.rto);
+            }
         }
         // A round ends when data arrives that was sent after it began.
         if self.arrived.highest > self.arrived.round_end && t.outstanding && (t.advanced || t.sacked > 0) {
@@ -308,8 +312,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// Feeds the RTT estimator from the configured source. The acknowledgement covers everything before `ack` and
-    /// echoes a timestamp of age `echo`; its newest segment left `rtt` ago and its oldest one at `first`. True if
-    /// there was a sample.
+    /// echoes a timestamp of age `echo`; `acked` is what it covers, and the newest of it left `rtt` ago. True if there was a sample.
     #[inline(always)]
     pub(super) fn estimate(
         &mut self,
@@ -317,15 +320,17 @@ impl<S: Store> Engine<S> {
         ack: u64,
         echo: Option<Duration>,
         rtt: Option<Duration>,
-        first: Option<Instant>,
+        acked: &Acked,
     ) -> bool {
         let sample = match self.config.rtt_source {
             RttSource::Timed => self.rtt.timed_sample(ack, now),
             RttSource::Timestamps => {
-                let (oldest, tick) = (first.map(|f| now - f), self.config.tick());
+                let (oldest, tick) = (acked.first_sent.map(|f| now - f), self.config.tick());
                 echo.and_then(|e| self.rtt.plausible_echo(e, oldest, rtt, tick)).or(rtt)
             }
-            RttSource::EveryAck => rtt,
+            // After a retransmission only new data gives a sample (RFC 6298 §5): what lay beyond the hole has waited for it,
+            // and what had arrived before a timeout has waited for the timer.
+            RttSource::EveryAck => rtt.filter(|_| !acked.retransmitted),
         };
         if let Some(rtt) = sample {
             let rto = &self.config.rto;

@@ -4,7 +4,6 @@
 
 use super::state::Outage;
 use super::{Clock, Engine};
-use crate::config::RttSource;
 use crate::store::Store;
 use crate::timer::Timer;
 use skyhaul_base::Instant;
@@ -52,16 +51,5 @@ impl<S: Store> Engine<S> {
         } else {
             self.repair_from_start(now);
         }
-    }
-
-    /// An acknowledgement covers data that had been SACKed, so its newest segment waited behind a hole. If the control
-    /// takes losses for errors, such an acknowledgement gives no RTT sample and only ends the backoff of the RTO. True
-    /// in that case. Timestamps always give a sample: they identify the copy that filled the hole.
-    pub(super) fn skips_rtt_sample(&mut self) -> bool {
-        let skips = self.control.policy().losses_are_errors && self.config.rtt_source == RttSource::EveryAck;
-        if skips {
-            self.rtt.end_backoff(&self.config.rto);
-        }
-        skips
     }
 }

@@ -258,7 +258,7 @@ impl<S: Store> Engine<S> {
         self.arrived.highest = self.arrived.highest.max(ack);
 
         let rtt = acked.sent_at.map(|sent| now - sent);
-        self.estimate(now, ack, echo, rtt, acked.first_sent);
+        self.estimate(now, ack, echo, rtt, &acked);
         if self.arrived.highest > self.arrived.round_end {
             self.arrived.round += 1;
             self.arrived.round_end = max;

@@ -222,7 +222,7 @@ fn a_flow_in_one_direction_says_what_two_connections_would() {
 
 #[test]
 fn marks_are_counted_however_acknowledgements_are_lost() {
-    for losses in [0, 20, 40] {
+    for losses in [0, 20, 40, 60] {
         let endless = Config { max_retransmissions: 0, ..config() };
         let mut setup = Setup::new(endless, &control("prague"), Duration::from_millis(50));
         setup.handshake = skyhaul_testkit::pair::Handshake::Skipped(Some(Duration::from_millis(100)));

@@ -234,6 +234,20 @@ fn karn_no_sample_from_what_was_sent_twice() {
 }
 
 #[test]
+fn what_arrived_before_a_timeout_gives_no_sample() {
+    // Both segments arrive, and both acknowledgements are lost.
+    let mut s = talk(&Config { rtt_source: RttSource::EveryAck, ..config() });
+    s.write(2000);
+    s.drain();
+    s.at(1.0).expect_at(1.0, ". 1:1001");
+    s.at(1.3).accept(". 1:1 ack 2001 win 9000");
+    assert_eq!(s.conn.snapshot().srtt, None, "1.3 s is the wait for the timer");
+    s.write(500);
+    s.at(1.6).accept(". 1:1 ack 2501 win 9000");
+    assert_eq!(s.conn.snapshot().srtt, Some(Duration::from_millis(300)));
+}
+
+#[test]
 fn after_a_timeout_what_is_selectively_acknowledged_is_skipped_or_forgotten() {
     for (keep, second) in [(true, 2001), (false, 1001)] {
         let mut s = talk(&Config { keep_sack_after_rto: keep, dup_thresh: 20, ..config() });

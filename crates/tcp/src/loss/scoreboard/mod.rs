@@ -110,6 +110,8 @@ pub(crate) struct Acked {
     pub(crate) sent_at: Option<Instant>,
     /// Time of the first transmission of the oldest segment acknowledged.
     pub(crate) first_sent: Option<Instant>,
+    /// A segment removed had been retransmitted.
+    pub(crate) retransmitted: bool,
 }
 
 /// The scoreboard. Offsets are 64-bit stream positions.
@@ -369,6 +371,7 @@ impl Scoreboard {
                 out.sent_at = Some(s.last_sent);
             } else {
                 self.repeated -= 1;
+                out.retransmitted = true;
             }
             self.odd -= u32::from(s.is_odd(self.smss));
             self.ring.pop_front();
