@@ -17,6 +17,8 @@ pub(super) struct Notification {
     asked: bool,
     /// A CE mark has arrived, and the peer has not yet signalled CWR (RFC 3168 §6.1.3).
     echo: bool,
+    /// ECT is not set on any packet (RFC 3168 §6.1.1, RFC 9768 §3.1.5, §3.2.2.1 note 1, §3.2.2.3).
+    forbids_ect: bool,
     /// Present with accurate ECN.
     accurate: Option<Box<Accurate>>,
 }
@@ -32,8 +34,6 @@ struct Accurate {
     tells_syn: bool,
     /// A pure acknowledgement tells us the field of our SYN-ACK.
     hears_syn: bool,
-    /// ECT is not set on any packet (§3.1.5, §3.2.2.1 note 1, §3.2.2.3).
-    forbids_ect: bool,
     /// Feedback is ignored (§3.2.2.1 note 1).
     ignores_feedback: bool,
 }
@@ -45,7 +45,6 @@ impl Accurate {
             syn: Codepoint::NotCapable,
             tells_syn: false,
             hears_syn: false,
-            forbids_ect: false,
             ignores_feedback: false,
         }
     }
@@ -66,10 +65,10 @@ impl<S: Store> Connection<S> {
     pub(super) fn ecn_of_syn(&mut self, answering: bool) -> Flags {
         let tries = self.handshake.tries;
         if answering {
-            return match &mut self.ecn.accurate {
+            return match &self.ecn.accurate {
                 // §3.2.3.2.2: after two losses a SYN-ACK without, which forbids ECT.
-                Some(accurate) if tries > 2 => {
-                    accurate.forbids_ect = true;
+                Some(_) if tries > 2 => {
+                    self.ecn.forbids_ect = true;
                     Flags::NONE
                 }
                 Some(accurate) => handshake_encoding(accurate.syn),
@@ -110,7 +109,7 @@ impl<S: Store> Connection<S> {
             if let Some(a) = &mut self.ecn.accurate {
                 (a.syn, a.tells_syn) = (seg.ecn, true);
                 // Our SYN was not ECN-capable: that it arrived otherwise shows mangling (§3.2.2.3). 101 is reserved (§3.1.3).
-                a.forbids_ect = !matches!(ace, 0b010 | 0b101);
+                self.ecn.forbids_ect = !matches!(ace, 0b010 | 0b101);
             }
         }
         let granted =
@@ -125,12 +124,13 @@ impl<S: Store> Connection<S> {
         self.sender.count_marks(false);
     }
 
-    /// The peer repeats its SYN, before the end of the handshake. The mode stays (§3.1.5).
+    /// The peer repeats its SYN, before the end of the handshake. The mode stays (RFC 9768 §3.1.5), but a SYN without ECN forbids ECT
+    /// (also RFC 3168 §6.1.1).
     pub(super) fn repeat_ecn(&mut self, seg: &Segment) {
         if let Some(a) = &mut self.ecn.accurate {
             a.syn = seg.ecn;
-            a.forbids_ect |= seg.flags.ace() == 0 && !seg.flags.has(Flags::ACK);
         }
+        self.ecn.forbids_ect |= seg.flags.ace() == 0 && !seg.flags.has(Flags::ACK);
     }
 
     /// Processes the marks and ECN flags of an accepted segment. Probes are never ECN-capable.
@@ -161,7 +161,7 @@ impl<S: Store> Connection<S> {
     /// The codepoint of ECN-capable packets: ECT(1) only with a scalable control and accurate feedback (RFC 9331 §4.1, §4.2).
     fn codepoint(&self) -> Codepoint {
         match &self.ecn.accurate {
-            Some(accurate) if accurate.forbids_ect => Codepoint::NotCapable,
+            _ if self.ecn.forbids_ect => Codepoint::NotCapable,
             Some(_) if self.sender.is_scalable() => Codepoint::Scalable,
             _ => Codepoint::Capable,
         }
@@ -182,11 +182,11 @@ impl<S: Store> Connection<S> {
         // Table 4: what a pure acknowledgement says in SYN-RECEIVED is no counter.
         if hears && seg.len == 0 && seg.sack.is_empty() {
             match seg.flags.ace() {
-                0b000 => (accurate.forbids_ect, accurate.ignores_feedback) = (true, true),
+                0b000 => (self.ecn.forbids_ect, accurate.ignores_feedback) = (true, true),
                 // Our SYN-ACK is not ECN-capable, so anything else shows mangling (§3.2.2.3).
-                0b011 | 0b100 => accurate.forbids_ect = true,
+                0b011 | 0b100 => self.ecn.forbids_ect = true,
                 0b110 => {
-                    accurate.forbids_ect = true;
+                    self.ecn.forbids_ect = true;
                     self.sender.count_marks(true);
                 }
                 _ => {}

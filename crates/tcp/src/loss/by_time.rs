@@ -53,12 +53,4 @@ impl ByTime {
         timers.stop(Timer::Loss);
         self.tlp.reset();
     }
-
-    /// The outstanding segments were cut anew; RACK restarts with them.
-    pub(crate) fn restart(&mut self, board: &Board, config: &Config) {
-        self.rack = Rack::new(config);
-        if let Some(s) = board.scoreboard() {
-            self.rack.watch(s);
-        }
-    }
 }

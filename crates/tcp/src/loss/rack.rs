@@ -131,6 +131,20 @@ impl Rack {
         }
     }
 
+    /// The outstanding segments were cut anew: what is known of single segments is forgotten, what is known of the path stays.
+    pub(crate) fn restart(&mut self, board: Option<&Scoreboard>) {
+        self.order = Order::new();
+        self.awaiting.clear();
+        self.fresh.clear();
+        self.newly_sacked.clear();
+        self.losses.clear();
+        self.latest = (Instant::ZERO, 0);
+        (self.fack, self.segs_sacked, self.lost_again) = (0, 0, 0);
+        if let Some(board) = board {
+            self.watch(board);
+        }
+    }
+
     /// The smallest recent RTT, of segments sent once and of the handshake. If the peer delayed every acknowledgement,
     /// the RTT contains that delay.
     #[must_use]
@@ -465,6 +479,17 @@ impl Rack {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn segments_that_are_cut_anew_leave_what_is_known_of_the_path() {
+        let mut rack = Rack::new(&Config::modern());
+        rack.min_rtt.sample(Instant::ZERO, Duration::from_millis(50));
+        (rack.reordering_seen, rack.reo_wnd_mult, rack.latest) =
+            (true, 3, (Instant::from_secs_f64(1.0), 1000));
+        rack.restart(None);
+        assert_eq!((rack.min_rtt(), rack.reordering_seen()), (Some(Duration::from_millis(50)), true));
+        assert_eq!((rack.reo_wnd_mult, rack.latest), (3, (Instant::ZERO, 0)));
+    }
 
     #[test]
     fn the_minimum_rtt_is_that_of_the_last_minutes() {

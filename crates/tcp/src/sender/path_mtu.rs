@@ -48,7 +48,7 @@ impl<S: Store> Engine<S> {
         self.space.measure_window(self.config.send_buffer);
         self.control.refresh(&self.space);
         if let Some(by_time) = &mut self.by_time {
-            by_time.restart(&self.board, &self.config);
+            by_time.rack.restart(self.board.scoreboard());
         }
         if let Some(s) = &mut self.sampler {
             **s = Sampler::default();

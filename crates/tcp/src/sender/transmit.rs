@@ -192,9 +192,10 @@ impl<S: Store> Engine<S> {
     /// path.
     #[inline]
     pub(super) fn note_app_limit(&mut self) {
-        let (flight, delivered) = (self.flight(), self.arrived.bytes);
+        // What has been SACKed has been delivered, and is not in flight.
+        let (in_flight, delivered) = (self.board.pipe(), self.arrived.bytes);
         if let Some(s) = &mut self.sampler {
-            s.app_limited(delivered, flight);
+            s.app_limited(delivered, in_flight);
         }
     }
 

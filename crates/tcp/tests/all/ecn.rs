@@ -46,6 +46,24 @@ fn state(s: &Script<Counted>) -> (f64, u64, u64, u64) {
     (s.conn.snapshot().cwnd, c.retransmissions, c.timeouts, s.conn.sender().marks_answered())
 }
 
+// ----- The handshake (§6.1.1) ---------------------------------------------------------------------------------
+
+#[test]
+fn a_repeated_syn_without_ecn_forbids_ect() {
+    for (repeated, capable) in [(None, true), (Some("SEC"), true), (Some("S"), false)] {
+        let mut s: Script<Counted> = Script::server(&config(), &Control::by_name("newreno").expect("known"));
+        s.accept("SEC 0:0 win 9000 <mss 1000,sackOK>").expect("SE. 0:0 ack 1");
+        if let Some(flags) = repeated {
+            s.at(1.5).accept(&format!("{flags} 0:0 win 9000 <mss 1000,sackOK>"));
+            s.drain();
+        }
+        s.accept(". 1:1 ack 1 win 9000");
+        s.write(1000);
+        let out = s.drain();
+        assert_eq!(out[0].contains("ect0"), capable, "{repeated:?}: {out:?}");
+    }
+}
+
 // ----- The sender (§6.1.2) ------------------------------------------------------------------------------------
 
 #[test]
