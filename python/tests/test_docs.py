@@ -148,7 +148,7 @@ FILES = {
     "orbit.csv": "time_s,delay_s\n0,0.27\n10,0.28\n",
     "uplink.csv": "time_s,rate_mbit_s\n0,1\n10,2\n",
 }
-# The tables of keys that stand alone in a block.
+# The table to which a key belongs that stands alone in a block.
 ALONE = {"cc": "flows.bulk", "fade": "links.sat", "reverse": "links.sat"}
 # The interfaces of a gateway, which most blocks of its page leave out.
 GATEWAY = '[terrestrial]\ninterface = "lan0"\n[satellite]\ninterface = "sat0"\n'
@@ -279,6 +279,6 @@ def test_options_of_peach_are_those_of_its_page():
     for where, name, value in sorted(options):
         changes = {f"flows.bulk.{where}.{name}": value}
         if (name, value) == ("final-ack", "send-first"):
-            # Only a window that is inflated can be sent into.
+            # "send-first" needs an inflated window; with the default of `nackseg`, the pipe of SACK, none is inflated.
             changes["flows.bulk.cc.nackseg"] = "flight-size"
         sh.check("preset:peach-geo", set=changes)

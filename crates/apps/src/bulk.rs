@@ -65,7 +65,7 @@ impl Workload for Bulk {
         Some(Demand::Open { transfer: 0, bytes: self.bytes })
     }
     fn acknowledged(&mut self, _now: Instant) -> Outcome {
-        // An aborted transfer has no known length.
+        // A stopped transfer was aborted, and does not count as complete.
         if self.stopped { Outcome::Over } else { Outcome::Last }
     }
     fn stop(&mut self) -> Stop {

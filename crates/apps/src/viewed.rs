@@ -67,10 +67,10 @@ pub struct Viewed {
     pub decodable: Share,
     /// Packets of the application, counted when the last byte of each is produced.
     pub packets: u64,
-    /// Packets that arrived late after the previous one in number (Papadimitriou, Tsaoussidis 2007, Algorithm 1), among
-    /// those that arrived.
+    /// Packets that arrived more than a threshold after the previous one in number (Papadimitriou, Tsaoussidis 2007,
+    /// Algorithm 1), among those that arrived.
     pub delayed: Option<Share>,
-    /// Packets that arrived late after the previous one in time, among those that arrived.
+    /// Packets that arrived more than a threshold after the previous one in order of arrival, among those that arrived.
     pub delayed_arrival: Option<Share>,
     /// As `delayed`, for segments as they arrive, in order or not; `None` for datagrams, where there is no difference.
     pub delayed_wire: Option<Share>,

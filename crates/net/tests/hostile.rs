@@ -165,7 +165,7 @@ fn bits_that_are_zeroed_without_negotiation_are_duplicates_and_no_losses() {
 #[test]
 fn acknowledgements_may_be_thinned_and_merged() {
     // Three of four pure acknowledgements vanish, answers to probes among them. After a timeout a window of one segment would
-    // need four timeouts for each of its acknowledgements, so this is for the reading that starts suddenly.
+    // need four timeouts for each of its acknowledgements, so this is for the improved reading, which begins again with Sudden Start.
     let (w, id) = through_with(&improved(Profile::Option), || {
         let mut n = 0;
         Box::new(move |_, p, _| {
@@ -309,8 +309,8 @@ fn forged(c: &skyhaul_net::host::Conn, change: impl FnOnce(&mut Segment)) -> Vec
     change(&mut seg);
     let agreed = Agreement { window_shift: c.tcp().scales().1, ..Agreement::default() };
     let mut out = vec![0; 2000];
-    let zeros = [7; 1000];
-    let data = Payload::Bytes(&zeros[..seg.len as usize]);
+    let bytes = [7; 1000];
+    let data = Payload::Bytes(&bytes[..seg.len as usize]);
     let n = skyhaul_wire::encode(&mut out, &Envelope::new(c.remote(), c.local()), &agreed, &seg, data);
     out.truncate(n.expect("fits").written);
     out
@@ -438,7 +438,7 @@ fn martians_get_no_answer() {
 /// An ICMP message about a connection that is being opened has to quote its SYN, and does not change the path MTU (RFC 5927).
 #[test]
 fn messages_with_a_wrong_number_neither_end_an_open_nor_poison_the_path() {
-    let mut w = World::new(Instant::ZERO + ms(10), false, Weather { loss: 2.0, ..Weather::calm(ms(1)) });
+    let mut w = World::new(Instant::ZERO + ms(10), false, Weather { loss: 1.0, ..Weather::calm(ms(1)) });
     let id = w.open(false, 80, &peach(Profile::Off));
     let c = w.hosts[0].conn(id).unwrap();
     let (local, remote) = (c.local(), c.remote());

@@ -244,7 +244,7 @@ fn a_peer_that_vanishes_is_given_up_on() {
     let (parties, ids) = transfer(&mut w, false, [&e, &e], 5 * MB, 0, |w, id, _| {
         if !gone && w.hosts[0].conn(id).is_some_and(|c| c.counters().bytes_acked > MB) {
             gone = true;
-            w.weather = [Weather { loss: 2.0, ..Weather::calm(ms(50)) }, Weather::calm(ms(50))];
+            w.weather = [Weather { loss: 1.0, ..Weather::calm(ms(50)) }, Weather::calm(ms(50))];
         }
     });
     assert_eq!(parties[0].failure, Some(Failure::TimedOut));
@@ -253,7 +253,7 @@ fn a_peer_that_vanishes_is_given_up_on() {
     assert_eq!(w.hosts[0].connections(), 0);
 
     // The SYN gets no answer; the SYN gets a reset.
-    let mut w = World::new(Instant::ZERO, false, Weather { loss: 2.0, ..Weather::calm(ms(50)) });
+    let mut w = World::new(Instant::ZERO, false, Weather { loss: 1.0, ..Weather::calm(ms(50)) });
     let id = w.open(false, 80, &e);
     while w.step() {}
     assert_eq!(w.hosts[0].conn(id).unwrap().failure(), Some(Failure::TimedOut));
@@ -306,7 +306,7 @@ fn half_open_connections_have_a_limit() {
     w.hosts[1] = Host::new(config);
     w.hosts[1].listen(80, e.clone()).unwrap();
     // Their answers never come.
-    w.weather[1].loss = 2.0;
+    w.weather[1].loss = 1.0;
     for _ in 0..50 {
         w.open(false, 80, &e);
     }

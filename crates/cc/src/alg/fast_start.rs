@@ -9,7 +9,7 @@
 //! comes. Low-priority segments are data, unlike the probes of TCP-Peach: dropped ones must be retransmitted.
 //!
 //! Readings: pacing releases single segments at one window per RTT (ns-2 releases `maxburst` at a time); a transfer
-//! that ends within the range leaves Fast Start with its last acknowledgement. After an idle period the cache is
+//! shorter than the window of the attempt leaves Fast Start with its last acknowledgement. After an idle period the cache is
 //! this connection's own. At the start it is the state that the driver remembers of an earlier connection on the
 //! path ([`PathState`]), with cwnd, ssthresh, SRTT and RTTVAR, as the paper caches them; without one the connection
 //! uses slow start. The options `cached-*` override both.
@@ -108,10 +108,10 @@ impl FastStart {
     }
 
     /// The initial state of the first transfer: from the options, or from an earlier connection.
-    fn cached(&self, left: Option<PathState>) -> Option<Window> {
+    fn cached(&self, learnt: Option<PathState>) -> Option<Window> {
         let own = |cwnd| Window { cwnd, ssthresh: self.config.cached_ssthresh.unwrap_or(cwnd) };
-        let left = left.map(|s| Window { cwnd: s.cwnd, ssthresh: s.ssthresh });
-        self.config.cached_window.map(own).or(left).filter(|w| w.cwnd > 1.0)
+        let learnt = learnt.map(|s| Window { cwnd: s.cwnd, ssthresh: s.ssthresh });
+        self.config.cached_window.map(own).or(learnt).filter(|w| w.cwnd > 1.0)
     }
 
     /// The time at which the attempt has failed unless an acknowledgement arrives before: the reset timer.
@@ -185,7 +185,7 @@ impl CongestionControl for FastStart {
         self.frame.start(cx, start);
         match *start {
             Start::Established { rtt, syn_lost, cached } => {
-                // A lost SYN indicates that the path has changed (RFC 5681 §3.1).
+                // A lost SYN may mean congestion: the initial window is then one segment (RFC 5681 §3.1), and the cached one is not used.
                 if let Some(window) = self.cached(cached).filter(|_| !syn_lost) {
                     self.enter(cx, window, cx.path.srtt.or(rtt));
                 }

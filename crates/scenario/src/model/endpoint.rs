@@ -25,7 +25,7 @@ pub(super) const DEFAULT_ENDPOINT: &str = "modern";
 trait Key<T>: Sized {
     fn into_value(self) -> Result<T, ValueError>;
     fn of(value: T) -> Self;
-    /// The value in a file with every key explicit; `None` for a value that is the same in all presets.
+    /// The value in a file with every key explicit; `None` for a value that all presets have, so that the key is left out.
     fn written(value: T) -> Option<Self> {
         Some(Self::of(value))
     }
@@ -481,7 +481,7 @@ mod tests {
 
     #[test]
     fn every_field_of_the_configuration_has_a_key() {
-        // A new field stops this from compiling: give it a line in `endpoint_keys` and change it below.
+        // A new field stops this from compiling: give it a line in `endpoint_keys`, and add it here.
         let Config {
             mss: _,
             dsack_undo: _,
@@ -489,11 +489,13 @@ mod tests {
             f_rto: _,
             header: _,
             mtu_search: _,
+            // A host sets it for the path to its peer.
             segment_limit: _,
             rules: _,
             ecn: _,
             ecn_plus: _,
             limited_transmit: _,
+            // A host sets it for the version of IP.
             unstated_mss: _,
             dup_thresh: _,
             loss_detection: _,

@@ -273,9 +273,9 @@ impl Truth {
         let known = flow.get_or_insert_default();
         let offset = verdict.offset as u32;
         known.forget_before(generation, header, (offset, una as u32));
-        // Losses of later transmissions do not count: the sender has not been informed of them.
-        let then = known.losses.len().saturating_sub(known.news.as_ref().map_or(0, Vec::len));
-        let cause = FlowLosses::cause(&known.losses[..then], offset, verdict.transmissions, header);
+        // Losses of later transmissions, the last ones, do not count: the sender has not been informed of them.
+        let informed = known.losses.len().saturating_sub(known.news.as_ref().map_or(0, Vec::len));
+        let cause = FlowLosses::cause(&known.losses[..informed], offset, verdict.transmissions, header);
         let count = match (cause.map(is_error), verdict.error) {
             (None, _) => &mut account.spurious,
             (Some(true), true) => &mut account.error_right,

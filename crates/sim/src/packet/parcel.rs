@@ -101,19 +101,19 @@ pub(crate) enum Packet {
         /// Bytes beyond the header.
         len: u32,
     },
-    /// A frame between two gateways that repair a segment.
+    /// A frame between two gateways that repair datagrams ([`skyhaul_repair::Frame`]).
     Frame {
-        /// Its kind.
+        /// Kind of the frame.
         kind: u8,
-        /// Its number.
+        /// Number of the frame.
         number: u32,
-        /// What it says, by its kind.
+        /// The fields of a frame of this kind.
         words: [u32; 2],
-        /// Its size.
+        /// Size of the packet, headers included.
         size: u32,
         /// Links may discard it first.
         low_priority: bool,
-        /// That of the packet in it.
+        /// The ECN field, that of the datagram in the frame.
         ecn: Codepoint,
     },
 }
@@ -438,7 +438,7 @@ impl Parcel {
     pub(crate) fn note(self) -> (u32, bool) {
         (high(self.stamps), low(self.stamps) != 0)
     }
-    /// No data, no SYN, no FIN, no RST: a pure acknowledgement, or a probe without data.
+    /// No data, no SYN, no FIN, no RST, as in a pure acknowledgement.
     pub(crate) fn is_bare(self) -> bool {
         self.rest & BARE != 0
     }
@@ -530,7 +530,8 @@ impl PacketView for Parcel {
             number: low(self.seq_ack),
             ecn: (self.rest >> FLAGS_SHIFT) as u8 & ECN,
             stamp: self.ts().map(|ts| ts.0),
-            // The mark of an answer to a probe counts: on a real network it is an option.
+            // Without extras the bit `EMPTY_BODY` is set, in `NO_BODY` as well. The mark of an answer to a probe counts:
+            // on a real network it is an option.
             tells_more: low(self.window_body) & EMPTY_BODY == 0
                 || self.rest & u64::from(Head::UNUSUAL_BITS) != 0,
         })

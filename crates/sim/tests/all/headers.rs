@@ -1,4 +1,5 @@
-//! Legs with compressed headers: what they gain is in the sizes, and what a loss costs depends on what is compressed.
+//! Legs with compressed headers: the gain without loss follows from the sizes of headers; what a loss costs depends on the
+//! compression.
 
 use crate::text::{self, chained as bulk, split_path};
 use skyhaul_scenario::{Document, no_files};
@@ -109,20 +110,20 @@ fn random_losses_turn_the_gain_of_rfc_1144_into_a_loss() {
 }
 
 #[test]
-fn compressed_headers_move_with_a_connection_and_arrive_late_or_early() {
+fn compressed_headers_survive_a_handover_of_the_chain_in_both_ack_modes() {
     let text = format!(
         "{PATH}[gateways.g3]\nbehind = \"near\"\n[[event]]\nat = \"4 s\"\nhandover = {{ from = \"g1\", to = \"g3\" }}\n"
     );
     let app = "flows.bulk.app={ kind = \"pages\", segments = 5000, count = 2 }";
     for set in [SCPS, VJ] {
-        for more in ["early", "late"] {
-            let ack_mode = format!("flows.bulk.chain.ack-mode={more}");
+        for mode in ["early", "late"] {
+            let ack_mode = format!("flows.bulk.chain.ack-mode={mode}");
             let result = text::ran(&text, &[set, app, &ack_mode], 1);
             let (flow, chain) = bulk(&result);
             assert_eq!(
                 (flow.bytes_acked, chain.lost, leg(&result).unread),
                 (2 * 5000 * 1448, 0, 0),
-                "{set} {more}"
+                "{set} {mode}"
             );
         }
     }

@@ -51,7 +51,7 @@ pub enum Name {
     Base(String),
 }
 
-/// Every name of an expression; none if the text cannot be read, which is refused with the metrics.
+/// Every name of an expression; none if the text is not an expression, which only [`parse`] reports.
 #[must_use]
 pub fn names_in(text: &str) -> Vec<Name> {
     let mut all = Vec::new();

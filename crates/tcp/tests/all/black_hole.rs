@@ -57,7 +57,7 @@ fn a_path_that_swallows_long_packets_is_found_out_and_the_transfer_goes_on() {
 }
 
 #[test]
-fn an_outage_is_taken_for_one_and_the_full_size_returns() {
+fn an_outage_is_taken_for_a_black_hole_and_the_full_size_returns() {
     for (by_time, cc) in [(false, "cubic"), (true, "prr")] {
         let mut p = pair(wire(by_time), cc);
         p.faults(Side::Client, swallows(0, 0.5, 20.0));
@@ -86,6 +86,7 @@ fn trials_of_the_full_size_grow_rare() {
     }
     // After 10, 20, 40, 80 and 160 s.
     assert!((3..=5).contains(&trials), "{trials}");
+    // Four timeouts of the first suspicion, and at most two of each trial.
     let c = p.conn(Side::Client).counters();
     assert!(c.timeouts <= 4 + 2 * u64::from(trials), "{c:?}");
 }

@@ -1,4 +1,4 @@
-//! What a case is put to.
+//! Targets: the TCP implementations on which a case is run.
 
 use super::conditions::Conditions;
 use super::packet::{Damage, Packet};
@@ -63,9 +63,9 @@ pub enum Call {
     Connect,
     /// Takes the connection from the peer, which must be there.
     Accept,
-    /// Writes this number of bytes, of which this number is taken; `None`: all of them.
+    /// Writes this number of bytes; the second number is how many the case expects to be accepted, `None`: all of them.
     Write(u64, Option<u64>),
-    /// Reads up to this number of bytes, of which this number is there; `None`: any.
+    /// Reads up to this number of bytes; the second number is how many the case expects, `None`: any.
     Read(u64, Option<u64>),
     /// No more from this side.
     Shutdown,

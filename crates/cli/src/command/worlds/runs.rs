@@ -37,8 +37,14 @@ fn is_control(key: &str) -> bool {
     key.ends_with(".cc")
 }
 
-/// Controls of this project that the worlds name and the kernel does not have by that name: each world then uses the BPF program,
-/// which is loaded until the result is dropped if it was not installed.
+/// Whether a key of `--set` names a congestion control or an option of one.
+fn concerns_control(key: &str) -> bool {
+    let parts: Vec<&str> = key.split('.').collect();
+    matches!(parts[..], ["flows", _, "cc", ..] | ["flows", _, "chain", "legs", _, "cc", ..])
+}
+
+/// Provides the controls that the worlds name and the kernel does not have under that name: a world that names one of this
+/// project's controls uses its BPF program. A program that was not installed is loaded, and removed when the result is dropped.
 fn load(entries: &mut [Entry]) -> Result<Vec<Loaded>, Stop> {
     let mut loaded = Vec::new();
     for entry in entries {
@@ -52,7 +58,7 @@ fn load(entries: &mut [Entry]) -> Result<Vec<Loaded>, Stop> {
     Ok(loaded)
 }
 
-/// Every world with every case that is another run in it.
+/// The entries of all worlds: every case, but cases that would be the same run in a world only once.
 fn entries(worlds: &[String], cases: &[Case]) -> Result<Vec<Entry>, Stop> {
     let mut all = Vec::new();
     for text in worlds {
@@ -69,7 +75,8 @@ fn entries(worlds: &[String], cases: &[Case]) -> Result<Vec<Entry>, Stop> {
         let mut choices = Vec::new();
         for (case, c) in cases.iter().enumerate() {
             // The kernel's transport does not use the scenario's congestion control: cases that differ in nothing else are one.
-            let choice: Vec<_> = c.choice.iter().filter(|(key, _)| !kernel || !is_control(key)).collect();
+            let choice: Vec<_> =
+                c.choice.iter().filter(|(key, _)| !kernel || !concerns_control(key)).collect();
             if kernel && choices.contains(&choice) {
                 continue;
             }
@@ -183,6 +190,14 @@ mod tests {
         assert_eq!(
             labels(&["flows.own.cc=sack,peach"]),
             [entry("sim sack", 0), entry("sim peach", 1), entry("kernel:reno", 0)]
+        );
+        assert_eq!(
+            labels(&["flows.own.cc.beta=0.5,0.7"]),
+            [
+                entry("sim cubic, flows.own.cc.beta=0.5", 0),
+                entry("sim cubic, flows.own.cc.beta=0.7", 1),
+                entry("kernel:reno", 0)
+            ]
         );
         let both = labels(&["flows.own.cc=sack,peach", "links.sat.error.p=0,1e-2"]);
         let kernel: Vec<_> = both.iter().filter(|(l, _)| l.starts_with("kernel")).collect();

@@ -126,7 +126,7 @@ fn rows(ran: &Ran) -> Vec<EntryRuns<'_>> {
     rows
 }
 
-/// The table with its headers. Columns without values are left out.
+/// The table with its headers. Columns that apply to no group, such as those of datagrams, are left out.
 fn table(rows: &[EntryRuns<'_>]) -> Vec<Vec<String>> {
     let name = |p: &EntryRuns<'_>| p.groups.first().map_or("", |g| g.name.as_str()).to_owned();
     let first = |p: &EntryRuns<'_>| {
@@ -157,10 +157,12 @@ fn table(rows: &[EntryRuns<'_>]) -> Vec<Vec<String>> {
             if known { number(p.mean(|g| g.timeouts.unwrap_or(0) as f64)) } else { "?".into() }
         }),
     ));
-    columns.push((
-        "probes answered / sent",
-        Box::new(|p| part_of(p.mean(|g| g.probes.1 as f64), p.mean(|g| g.probes.0 as f64))),
-    ));
+    if rows.iter().any(|p| p.groups.iter().any(|g| g.probes.0 > 0)) {
+        columns.push((
+            "probes answered / sent",
+            Box::new(|p| part_of(p.mean(|g| g.probes.1 as f64), p.mean(|g| g.probes.0 as f64))),
+        ));
+    }
     if pages {
         let count = |p: &EntryRuns<'_>| match p.mean(|g| g.pages.len() as f64) {
             n if n > 0.0 || p.mean(|g| g.transfers as f64) > 0.0 => number(n),
@@ -263,7 +265,8 @@ fn group(runs: Vec<&Group>) -> Value {
     value
 }
 
-/// The results of a video viewer, with the names of the simulator's quantities.
+/// The results of a video viewer, with the names of the simulator's quantities; names of times end with their unit. `died`: whether
+/// the transport gave up, not when.
 fn film(v: &Viewed) -> Value {
     let share = |s: Option<Share>| s.and_then(Share::value);
     json!({
@@ -287,7 +290,7 @@ fn film(v: &Viewed) -> Value {
     })
 }
 
-/// A table in columns; the first one to the left, the others to the right.
+/// A table in columns: the first one is aligned left, the others right.
 fn columns(out: &mut String, table: &[Vec<String>]) {
     let width = |c: usize| table.iter().map(|r| r[c].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..table[0].len()).map(width).collect();

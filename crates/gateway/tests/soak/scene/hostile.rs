@@ -149,7 +149,7 @@ fn attack(tun: &Tun, wanted: u64, sent: &AtomicU64) {
             let open = tcp.flags.has(Flags::SYN) && rng.below(4) > 0;
             for _ in 0..1 + rng.below(4) {
                 let packet = if open {
-                    opens(ends, k, tcp.flags.has(Flags::ACK), tcp.options.timestamps)
+                    valid_answer(ends, k, tcp.flags.has(Flags::ACK), tcp.options.timestamps)
                 } else {
                     nonsense(ends, k, &mut rng)
                 };
@@ -189,22 +189,22 @@ fn written((local, remote): (SocketAddr, SocketAddr), seg: &Segment, data: &[u8]
     room
 }
 
-/// A good answer to a SYN, or to the answer to one.
-fn opens(
+/// A valid answer: a SYN-ACK to a SYN, or an ACK to a SYN-ACK (`to_syn_ack`).
+fn valid_answer(
     ends: (SocketAddr, SocketAddr),
     k: &mut SequenceNumbers,
-    answered: bool,
+    to_syn_ack: bool,
     stamps: Option<(u32, u32)>,
 ) -> Vec<u8> {
-    let flags = if answered { Flags::ACK } else { Flags::SYN.with(Flags::ACK) };
+    let flags = if to_syn_ack { Flags::ACK } else { Flags::SYN.with(Flags::ACK) };
     let mut seg =
         Segment { seq: Seq(k.ours), ack: Seq(k.theirs), window: 60_000, flags, ..Segment::default() };
-    if !answered {
-        // Segments shorter than their headers, with timestamps and without.
+    if !to_syn_ack {
+        // No MSS, or one so small that full segments are shorter than their headers.
         seg.syn.mss = [None, Some(48), Some(1), Some(63)][k.ours as usize % 4];
     }
     seg.ts = stamps.filter(|_| k.ours & 4 == 0).map(|(theirs, _)| (1, theirs));
-    k.ours = k.ours.wrapping_add(u32::from(!answered));
+    k.ours = k.ours.wrapping_add(u32::from(!to_syn_ack));
     written(ends, &seg, &[])
 }
 

@@ -17,13 +17,13 @@ pub fn play(run: &Run) -> Outcome {
     let spaces = [bed::space()?, bed::space()?];
     let servers = [Server::start(&spaces[0], false, |_| {})?, Server::start(&spaces[1], false, |_| {})?];
     let (idle, _) = Crowd::new(&spaces[1], n)?;
-    // Their buffers are given back.
+    // Meanwhile the server releases the buffers of the idle connections.
     bed::sleep(Duration::from_millis(2500));
     // Megabits per second by direction: beside none, beside many.
     let mut rates = [[Vec::new(), Vec::new()], [Vec::new(), Vec::new()]];
     for i in 0..repetitions {
         for (direction, rates) in rates.iter_mut().enumerate() {
-            // Who begins alternates.
+            // The server that is measured first alternates.
             for k in [i % 2, 1 - i % 2] {
                 if stop::requested() {
                     return Err("stopped".into());
