@@ -1,4 +1,5 @@
-//! Classes of connections and rates of subscribers, as a file writes them. The gateway's host shares the link by them.
+//! Classes of connections and rates of subscribers, as a file writes them. The gateway's own TCP ([`skyhaul_net::host`]) shares the link
+//! by them.
 
 use crate::network::Network;
 use serde::de::Error;
@@ -10,18 +11,18 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// The name of the class of connections that fit into none.
+/// The name of the class of connections that fit into no class of the file.
 pub(crate) const OTHERS: &str = "others";
-/// The greatest weight of a class.
+/// The greatest weight of a class; the least is 1.
 const HEAVIEST: u32 = 100;
-/// Maximum numbers of classes, and of sections about subscribers.
+/// Maximum number of sections `[[class]]`, and of sections `[[subscriber]]`.
 const MOST: usize = 64;
 
 /// A section `[[class]]`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ClassConfig {
-    /// Its name, for status and metrics.
+    /// Name of the class, for status and metrics.
     pub name: String,
     /// Ports of servers; empty: all.
     #[serde(default)]
@@ -29,24 +30,24 @@ pub struct ClassConfig {
     /// DSCPs of the client's packets; empty: all.
     #[serde(default)]
     pub dscp: Vec<Dscp>,
-    /// Its share of the link among classes that have something to send.
+    /// Weight of the class: classes that have something to send share the link in proportion to their weights.
     #[serde(default = "one")]
     pub weight: u32,
 }
 
-/// A section `[[subscriber]]`: each network of a size within larger ones is a subscriber.
+/// A section `[[subscriber]]`: each network with a prefix of `prefix_v4` or `prefix_v6` bits within `networks` is a subscriber.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SubscriberConfig {
     /// The networks in which the subscribers are.
     pub networks: Vec<Network>,
-    /// The length of the prefix of a subscriber, bits; a subscriber is never larger than the network.
+    /// The length of the prefix of an IPv4 subscriber, bits; a subscriber is never larger than its entry in `networks`.
     #[serde(default = "an_address")]
     pub prefix_v4: u8,
-    /// That of IPv6.
+    /// The length of the prefix of an IPv6 subscriber, bits.
     #[serde(default = "a_subnet")]
     pub prefix_v6: u8,
-    /// The rate of each towards the link, counted in IP packets.
+    /// The rate of each subscriber towards the link, IP headers included.
     #[serde(deserialize_with = "rate")]
     pub rate: Rate,
 }
@@ -178,9 +179,10 @@ pub(crate) fn wrong(
 ) -> Option<(String, String)> {
     for (key, many) in [("class", classes.len()), ("subscriber", subscribers.len())] {
         if many > 0 && !paced {
-            let message =
-                "the gateway shares a link whose rate it knows: write satellite.rate, or leave it out";
-            return Some((key.into(), message.into()));
+            let message = format!(
+                "the gateway shares a link whose rate it knows: write satellite.rate, or leave [[{key}]] out"
+            );
+            return Some((key.into(), message));
         }
         if many > MOST {
             return Some((key.into(), format!("write at most {MOST}")));
@@ -237,19 +239,19 @@ pub(crate) fn wrong(
     })
 }
 
-/// What a class has sent.
+/// The state of a class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ClassStatus {
-    /// Its name; "others": connections that fit into none.
+    /// Name of the class; "others": connections that fit into no class of the file.
     pub name: String,
-    /// Its weight.
+    /// Weight of the class.
     pub weight: u32,
-    /// Bytes of its packets over the link.
+    /// Bytes of the class's packets over the link.
     pub sent: u64,
 }
 
-/// The state of all classes, by the bytes that each has sent; nothing without classes.
+/// The state of all classes, given the bytes that each has sent; empty if the file has no class.
 pub(crate) fn status(classes: &[ClassConfig], sent: &[u64]) -> Vec<ClassStatus> {
     if classes.is_empty() {
         return Vec::new();

@@ -136,7 +136,7 @@ pub fn examine(config: &Config, folder: &Path) -> Vec<Finding> {
             None => {}
         }
     }
-    if let Some(why) = ipv6::why_off().filter(|_| config.speaks_of_ipv6()) {
+    if let Some(why) = ipv6::why_off().filter(|_| config.splits_ipv6()) {
         let message = format!("is off ({why}): only connections of IPv4 are split; {}", ipv6::REMEDY);
         all.push(doubt("IPv6", message));
     }

@@ -36,7 +36,7 @@ pub struct LogConfig {
     pub keep: Option<u32>,
 }
 
-/// The least value of `log.rotate`: dozens of lines.
+/// The least value of `log.rotate`, bytes: dozens of lines.
 const SMALLEST: u64 = 64_000;
 /// The greatest value of `log.keep`.
 const MOST_KEPT: u32 = 999;
@@ -134,10 +134,11 @@ enum Output {
 struct OpenFile {
     file: File,
     path: PathBuf,
-    /// Its size, or the bytes since an attempt to rename it that failed.
+    /// Size of the file, or the bytes since a failed attempt to rename the file.
     size: u64,
 }
 
+/// What the thread of the log is to do.
 #[derive(Debug)]
 enum Message {
     Flow(Level, String),
@@ -152,7 +153,7 @@ pub(crate) struct Outputs {
     files: Vec<OpenFile>,
     flows: Option<Output>,
     events: Option<Output>,
-    /// The size at which a file is renamed, and how many such files are kept.
+    /// The size at which a file is renamed, bytes, and how many renamed files are kept.
     rotation: Option<(u64, u32)>,
 }
 
@@ -160,6 +161,7 @@ pub(crate) struct Outputs {
 #[derive(Clone, Debug)]
 pub struct Log {
     to: SyncSender<Message>,
+    /// Lines that did not fit into the queue and that no line `lines-lost` has told yet.
     lost: Arc<AtomicU64>,
     config: LogConfig,
     gateway: String,
@@ -198,14 +200,14 @@ impl Writer {
     pub fn log(&self) -> Log {
         self.log.clone().expect("is there until it is dropped")
     }
-    /// Writes to other outputs, which were opened by this configuration, and returns the log for these outputs.
+    /// Switches to outputs that were opened for another configuration, and returns the log with that configuration.
     ///
     /// # Panics
     /// Never: the log is there until the writer is dropped.
     pub(crate) fn switch(&mut self, config: &LogConfig, outputs: Outputs) -> Log {
         let log = self.log.as_mut().expect("is there until it is dropped");
         log.config = config.clone();
-        // Behind the lines that wait, which belong in the old files.
+        // The message is queued behind the lines that wait: they belong in the old files.
         let _ = log.to.send(Message::Switch(outputs));
         log.clone()
     }
@@ -307,8 +309,8 @@ impl OpenFile {
         let size = file.metadata()?.len();
         Ok(Self { file, path: path.into(), size })
     }
-    /// Renames the file to `PATH.1`, the one of this name to `PATH.2`, and so on, and begins a new one. If that fails, the file
-    /// goes on, and grows by as much again before the next attempt.
+    /// Renames the file to `PATH.1`, the file of this name to `PATH.2`, and so on, and begins a new file. If that fails, lines still go to
+    /// the old file, which grows by as much again before the next attempt.
     fn rotate(&mut self, keep: u32) -> std::io::Result<()> {
         self.size = 0;
         let path = self.path.display();
@@ -325,7 +327,7 @@ impl OpenFile {
         if keep == 0 {
             std::fs::remove_file(&self.path).map_err(fail)?;
         }
-        // From the oldest, which the next one replaces, to the present file.
+        // From the oldest file, which the second oldest replaces, to the present one.
         for n in (0..keep).rev() {
             match std::fs::rename(name(n), name(n + 1)) {
                 Err(e) if n == 0 || e.kind() != std::io::ErrorKind::NotFound => return Err(fail(e)),
@@ -354,8 +356,10 @@ fn write(from: &Receiver<Message>, mut outputs: Outputs, lost: &AtomicU64, journ
         let Some(output) = output else { continue };
         let priority = if journal { level.priority() } else { "" };
         let mut done = outputs.write(output, priority, &line);
-        let missed = lost.swap(0, Ordering::Relaxed);
-        if missed > 0 && done.is_ok() {
+        // Where lines cannot be written, the count stays for a later line.
+        if done.is_ok()
+            && let missed @ 1.. = lost.swap(0, Ordering::Relaxed)
+        {
             let line = json!({
                 "time": rfc3339_millis(Clock::wall_nanos()), "level": "warning", "event": "lines-lost", "lines": missed
             });
@@ -366,7 +370,8 @@ fn write(from: &Receiver<Message>, mut outputs: Outputs, lost: &AtomicU64, journ
         if let Err(e) = done
             && !std::mem::replace(&mut failed, true)
         {
-            eprintln!("gateway: the log: {e}");
+            // Not eprintln!, which panics if standard error is closed: the other log may go to a file.
+            let _ = writeln!(std::io::stderr(), "gateway: the log: {e}");
         }
     }
 }
@@ -477,6 +482,24 @@ mod tests {
         let all = lines(&path);
         assert_eq!(all.len(), 5);
         assert_eq!((&all[1]["event"], &all[1]["lines"]), (&json!("lines-lost"), &json!(6)));
+        let _ = std::fs::remove_dir_all(folder);
+    }
+
+    #[test]
+    fn lines_lost_before_a_full_disk_are_told_once_there_is_room() {
+        let folder = folder("no-room");
+        let path = folder.join("flows.jsonl");
+        let to_file = |path: &str| LogConfig { flows: Some(Target::File(path.into())), ..LogConfig::default() };
+        let open = |path: &str| Outputs::open(&to_file(path)).expect("opens");
+        let (to, from) = sync_channel(4);
+        let flow = || Message::Flow(Level::Info, "{}".into());
+        for message in [flow(), Message::Switch(open(path.to_str().expect("UTF-8"))), flow()] {
+            to.send(message).expect("there is room");
+        }
+        drop(to);
+        write(&from, open("/dev/full"), &AtomicU64::new(6), false);
+        let all = lines(&path);
+        assert_eq!((all.len(), &all[1]["lines"]), (2, &json!(6)));
         let _ = std::fs::remove_dir_all(folder);
     }
 

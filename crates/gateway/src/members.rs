@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-/// When dropped, at the end of a thread for whatever reason, notes the end and wakes the first thread.
+/// A thread drops this value when it ends, even by a panic: the end is noted and the first thread wakes.
 struct EndNotice(Arc<AtomicBool>, Waker);
 
 impl Drop for EndNotice {
@@ -20,14 +20,14 @@ impl Drop for EndNotice {
     }
 }
 
-/// The other threads; dropping this ends them.
+/// The threads other than the first one. Dropping this value ends them.
 #[derive(Debug)]
 pub(crate) struct Members {
     threads: Vec<JoinHandle<(Result<(), NetError>, Status)>>,
-    /// Whether one of them has ended.
+    /// Whether one of the threads has ended.
     ended: Arc<AtomicBool>,
     wakers: Vec<Waker>,
-    /// Whether they are to end.
+    /// Whether the threads are to end.
     over: Arc<AtomicBool>,
 }
 
@@ -57,11 +57,11 @@ impl Members {
         }
         Ok(all)
     }
-    /// Whether one of them has ended.
+    /// Whether one of the threads has ended.
     pub(crate) fn have_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }
-    /// Ends them, and returns their last state and the first failure.
+    /// Ends the threads. Returns the last state of each, and the first failure.
     pub(crate) fn end(&mut self) -> (Vec<Status>, Option<GatewayError>) {
         self.over.store(true, Ordering::Release);
         self.wakers.iter().for_each(Waker::wake);

@@ -7,7 +7,8 @@ use std::fmt::{Display, Write as _};
 pub struct Page(String);
 
 impl Page {
-    /// Begins a family called `skyhaul_` and `name`. The name ends in `_total` exactly if `kind` is `counter`; `help` lacks its full stop.
+    /// Begins a family called `skyhaul_` and `name`. The name ends in `_total` exactly if `kind` is `counter`. `help` is a
+    /// sentence without its full stop.
     pub fn family<'a>(&'a mut self, name: &'a str, kind: &str, help: &str) -> Family<'a> {
         debug_assert_eq!(name.ends_with("_total"), kind == "counter");
         let _ = writeln!(self.0, "# HELP skyhaul_{name} {help}.\n# TYPE skyhaul_{name} {kind}");
@@ -40,7 +41,7 @@ impl Family<'_> {
     }
 }
 
-/// The value of a label, escaped for quotes.
+/// The value of a label as it stands between quotes.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -11,15 +11,15 @@ pub const FOLDER: &str = "/run/skyhaul";
 /// Interval between checks whether a gateway has ended.
 const CHECK: Duration = Duration::from_millis(20);
 
-/// The directory for this network namespace: [`FOLDER`], or in a namespace other than that of process 1 a directory in it. So
-/// gateways of several namespaces may have the same name.
+/// The directory for the calling thread's network namespace: [`FOLDER`] in the namespace of process 1, a subdirectory of [`FOLDER`] in any
+/// other. So gateways of several namespaces may have the same name.
 #[must_use]
 pub fn folder() -> PathBuf {
     let of = |who: &str| fs::read_link(format!("/proc/{who}/ns/net")).ok()?.to_str().map(str::to_owned);
     folder_of(of("thread-self"), of("1"))
 }
 
-/// The directory for the namespace `own`, where `first` is that of process 1. Both are named as the kernel names them, such as
+/// The directory for the namespace `own`; `first` is the namespace of process 1. Both are named as the kernel names them, such as
 /// `net:[4026531840]`. Without the right to look at process 1, `first` is `None`, and every namespace counts as the first.
 fn folder_of(own: Option<String>, first: Option<String>) -> PathBuf {
     match (own, first) {
@@ -53,11 +53,12 @@ pub fn running_elsewhere(folder: &Path) -> Vec<(PathBuf, String)> {
     others.into_iter().flat_map(|of| running(&of).into_iter().map(move |n| (of.clone(), n))).collect()
 }
 
-/// Waits for the end of the process that runs a gateway.
+/// A wait for the end of the process that runs a gateway.
 #[derive(Debug)]
 pub struct Ending {
     folder: PathBuf,
     name: String,
+    /// The number of the process that held the gateway's lock at first; `None`: no process did.
     holder: Option<String>,
 }
 
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_run_are_listed() {
+    fn gateways_that_run_are_listed() {
         let folder = std::env::temp_dir().join(format!("skyhaul-place-{}", std::process::id()));
         let locks = ["b", "a"].map(|name| Lock::take(&folder, name).expect("takes"));
         fs::write(folder.join("dead.lock"), "1").expect("writes");

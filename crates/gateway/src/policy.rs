@@ -11,7 +11,7 @@ use std::num::NonZeroU32;
 /// Numbers of the endpoints of a host ([`skyhaul_net::host::Transparent::admit`]).
 const SATELLITE: u8 = 0;
 const FALLBACK: u8 = 1;
-const OTHER: u8 = 2;
+const SECOND_ARM: u8 = 2;
 
 /// The gateway at the other end of a connection that is about to open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl EndpointPolicy {
     pub(crate) fn endpoint(&self, chosen: u8) -> &Endpoint {
         match chosen {
             FALLBACK => &self.config.fallback,
-            OTHER => self.config.other.as_ref().unwrap_or(&self.config.endpoint),
+            SECOND_ARM => self.config.other.as_ref().unwrap_or(&self.config.endpoint),
             _ => &self.config.endpoint,
         }
     }
@@ -85,7 +85,7 @@ impl EndpointPolicy {
         };
         match (trusted || !self.low.get(usize::from(second)).is_some_and(|low| *low), second) {
             (false, _) => FALLBACK,
-            (true, true) => OTHER,
+            (true, true) => SECOND_ARM,
             (true, false) => SATELLITE,
         }
     }
@@ -135,7 +135,7 @@ mod tests {
                 let client = SocketAddr::from(([10, 0, 0, 1], n));
                 let chosen = t.choose(Instant::ZERO, client, server, PeerGateway::Nobody);
                 let second = Arm::of(&t.config.evidence, client, server) == Arm::Second;
-                assert_eq!(chosen == OTHER, second);
+                assert_eq!(chosen == SECOND_ARM, second);
                 t.endpoint(chosen).cc.name()
             })
             .collect();

@@ -1,4 +1,4 @@
-//! Totals of connections over the link, by the network of their end behind the link: an operator sees which networks are slow or lossy.
+//! Totals of connections over the link for each network behind the link: an operator sees which networks are slow or lossy.
 
 use crate::metrics::Page;
 use crate::network::Network;
@@ -7,11 +7,11 @@ use skyhaul_base::{Duration, Instant};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
-/// Most networks that a file may ask for.
+/// The greatest value of `metrics.prefixes`.
 const MOST: usize = 4096;
-/// The name of all networks that are not told apart.
+/// The name under which networks beyond `metrics.prefixes` are counted together.
 const OTHERS: &str = "others";
-/// Time over which goodput is measured, in sweeps of a second.
+/// Number of sweeps, one a second, over which goodput is measured.
 const SPAN: usize = 10;
 
 /// The section `[metrics]`.
@@ -21,9 +21,9 @@ pub struct MetricsConfig {
     /// Where the page for Prometheus is served; `None`: nowhere, unless the command line says so.
     #[serde(deserialize_with = "listen")]
     pub listen: Option<SocketAddr>,
-    /// Lengths of the prefixes of networks behind the link, bits.
+    /// Length of the prefixes of IPv4 networks behind the link, bits.
     pub prefix_v4: u8,
-    /// That of IPv6.
+    /// Length of the prefixes of IPv6 networks behind the link, bits.
     pub prefix_v6: u8,
     /// Maximum number of networks that are told apart; connections with others are counted together.
     pub prefixes: usize,
@@ -60,7 +60,7 @@ impl MetricsConfig {
     }
 }
 
-/// The totals of one connection so far.
+/// The totals of one connection so far, or of several: bytes, segments, and timeouts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Sample {
     pub(crate) to_link: u64,
@@ -68,7 +68,7 @@ pub(crate) struct Sample {
     pub(crate) segments: u64,
     pub(crate) retransmitted: u64,
     pub(crate) timeouts: u64,
-    /// Its smoothed RTT over the link.
+    /// Smoothed RTT over the link; of several connections that of the last one.
     pub(crate) srtt: Option<Duration>,
 }
 
@@ -78,11 +78,12 @@ pub(crate) struct Sample {
 pub struct PrefixStatus {
     /// The network, with a prefix as `[metrics]` says; "others": all beyond `metrics.prefixes`.
     pub prefix: String,
-    /// Connections that are open.
+    /// Open connections.
     pub flows: usize,
     /// Connections since the start, the open ones included.
     pub connections: u64,
-    /// Mean of the smoothed RTTs of open connections over the link, or that of the last one; seconds, 0 before the first.
+    /// Mean of the smoothed RTTs of open connections over the link, or the smoothed RTT of the last connection if none is open; seconds,
+    /// 0 before the first measurement.
     pub srtt: f64,
     /// Bytes passed on to the link.
     pub to_link: u64,
@@ -96,24 +97,24 @@ pub struct PrefixStatus {
     pub segments: u64,
     /// Segments retransmitted over the link.
     pub retransmitted: u64,
-    /// Share of the segments that was retransmitted: what was lost, as far as its sender can tell.
+    /// Share of the segments that was retransmitted: an estimate of the loss, since some retransmissions are needless.
     pub loss: f64,
     /// Expirations of retransmission timers.
     pub timeouts: u64,
 }
 
-/// One network.
+/// The counts of one network.
 #[derive(Clone, Debug, Default)]
 struct Entry {
     flows: usize,
     connections: u64,
-    /// Sum over connections that have ended.
+    /// Totals of the connections that have ended.
     ended: Sample,
-    /// At the last sweeps: the time, and the bytes of all connections to the link and to hosts.
+    /// The last sweeps: time, and bytes to the link and to hosts, of all connections since the start.
     marks: VecDeque<(Instant, [u64; 2])>,
-    /// Sum over open connections at the last sweep.
+    /// Totals of the open connections at the last sweep.
     open: Sample,
-    /// Sum of their smoothed RTTs, and the number of connections that had one.
+    /// Sum of the smoothed RTTs of open connections, and the number of open connections that have one.
     srtts: (Duration, u32),
 }
 
@@ -140,7 +141,7 @@ impl Prefixes {
     pub(crate) fn new(config: &MetricsConfig) -> Self {
         Self { config: config.clone(), ..Self::default() }
     }
-    fn of(&mut self, address: IpAddr) -> &mut Entry {
+    fn entry(&mut self, address: IpAddr) -> &mut Entry {
         let network = self.config.network(address);
         if self.known.len() >= self.config.prefixes && !self.known.contains_key(&network) {
             return &mut self.others;
@@ -152,19 +153,19 @@ impl Prefixes {
     }
     /// A connection with this address behind the link begins.
     pub(crate) fn begins(&mut self, behind: IpAddr) {
-        let entry = self.of(behind);
+        let entry = self.entry(behind);
         entry.flows += 1;
         entry.connections += 1;
     }
     /// A connection with this address behind the link ends, with these totals.
     pub(crate) fn ends(&mut self, behind: IpAddr, sample: Sample) {
-        let entry = self.of(behind);
+        let entry = self.entry(behind);
         entry.flows = entry.flows.saturating_sub(1);
         entry.ended.add(sample);
     }
     /// Notes the totals of all open connections, once a second.
     pub(crate) fn sweep(&mut self, now: Instant, open: impl Iterator<Item = (IpAddr, Sample)>) {
-        self.look(open);
+        self.count_open(open);
         for e in self.each() {
             e.marks.push_back((now, e.bytes()));
             if e.marks.len() > SPAN + 1 {
@@ -172,10 +173,10 @@ impl Prefixes {
             }
         }
     }
-    fn look(&mut self, open: impl Iterator<Item = (IpAddr, Sample)>) {
+    fn count_open(&mut self, open: impl Iterator<Item = (IpAddr, Sample)>) {
         self.each().for_each(|e| (e.open, e.srtts) = Default::default());
         for (behind, sample) in open {
-            let entry = self.of(behind);
+            let entry = self.entry(behind);
             entry.open.add(sample);
             if let Some(srtt) = sample.srtt {
                 entry.srtts = (entry.srtts.0 + srtt, entry.srtts.1 + 1);
@@ -189,7 +190,7 @@ impl Prefixes {
         open: impl Iterator<Item = (IpAddr, Sample)>,
     ) -> Vec<PrefixStatus> {
         let mut all = self.clone();
-        all.look(open);
+        all.count_open(open);
         let known = all.known.iter().map(|(network, e)| e.status(now, network.to_string()));
         let others = (all.others.connections > 0).then(|| all.others.status(now, OTHERS.into()));
         known.chain(others).collect()
@@ -241,7 +242,7 @@ pub(crate) fn merge(into: &mut Vec<PrefixStatus>, other: Vec<PrefixStatus>) {
             into.push(o);
             continue;
         };
-        // Open connections are the weight; the last RTT of a network without any counts as one.
+        // The weight is the number of open connections. The last RTT of a network without open connections counts as one connection.
         let weight = |x: &PrefixStatus| if x.srtt > 0.0 { x.flows.max(1) as f64 } else { 0.0 };
         let (a, b) = (weight(p), weight(&o));
         if a + b > 0.0 {
@@ -260,7 +261,7 @@ pub(crate) fn merge(into: &mut Vec<PrefixStatus>, other: Vec<PrefixStatus>) {
     }
 }
 
-/// Metrics of all networks on the page for Prometheus.
+/// Adds the metrics of all networks to the page for Prometheus.
 pub(crate) fn metrics(all: &[PrefixStatus], gateway: &str, page: &mut Page) {
     type Value = fn(&PrefixStatus) -> f64;
     let quantities: [(&str, &str, &str, Value); 10] = [

@@ -24,6 +24,7 @@ impl TryFrom<String> for LinkProfile {
                             cc = \"bbr\""
                     .into());
             }
+            // The wire formats of probes are called profiles, too ([`skyhaul_wire::Profile`]).
             "option" | "compact" | "paper" | "off" => {
                 return Err(format!(
                     "{word:?} says how probes are marked: write probe-mark = {word:?}; a profile is a kind of link, \"geo\" or \
@@ -35,26 +36,28 @@ impl TryFrom<String> for LinkProfile {
     }
 }
 
-/// Sizes of the window and of buffers, in bandwidth-delay products. Each lost retransmission of a segment holds up the data after it for
-/// another round trip, and buffers must take that data.
+/// Congestion window, in bandwidth-delay products: more than one, so that the link stays busy while a lost segment is retransmitted.
 const WINDOW: f64 = 2.0;
+/// Receive and send buffer, in bandwidth-delay products. Each lost retransmission of a segment holds up the data after it for another
+/// round trip, and buffers must take that data.
 const BUFFER: f64 = 8.0;
-/// Least buffers, bytes: the other direction of the link may be faster.
+/// Least size of a buffer, bytes: the other direction of the link may be faster.
 const LEAST_BUFFER: u64 = 8 << 20;
-/// Largest buffers, bytes.
+/// Largest size of a buffer, bytes.
 const MOST_BUFFER: u64 = 64 << 20;
-/// Least window, segments.
+/// Least congestion window, segments.
 const LEAST_WINDOW: f64 = 16.0;
-/// The largest retransmission timeout: this many RTTs, and at least this long if the RTT was stated too small.
+/// The largest retransmission timeout, RTTs.
 const RTO_RTTS: u64 = 8;
+/// Lower bound of the largest retransmission timeout: the file may state an RTT that is too small.
 const LEAST_RTO: Duration = Duration::from_secs(3);
-/// RTTs that a file may state.
+/// The least and the greatest RTT that a file may state.
 pub(crate) const RTTS: [Duration; 2] = [Duration::from_millis(1), Duration::from_secs(10)];
 
 /// The settings of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkSettings {
-    /// Its RTT.
+    /// RTT of the link.
     pub rtt: Duration,
     /// The constant congestion window, segments.
     pub window: f64,
@@ -66,7 +69,7 @@ pub struct LinkSettings {
 }
 
 impl LinkProfile {
-    /// Its name in files.
+    /// Name of the kind in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -74,7 +77,7 @@ impl LinkProfile {
             Self::Meo => "meo",
         }
     }
-    /// The RTT if the file states none: one of the longest, since a window that is too small would not fill the link.
+    /// The RTT if the file states none: among the longest of its kind, since a window that is too small would not fill the link.
     const fn rtt(self) -> Duration {
         match self {
             Self::Geo => Duration::from_millis(600),

@@ -209,7 +209,7 @@ pub fn run(
     if let Some(line) = few {
         warn(run_observer, &log, "few-descriptors", &line);
     }
-    if let Some(why) = ipv6::why_off().filter(|_| config.speaks_of_ipv6()) {
+    if let Some(why) = ipv6::why_off().filter(|_| config.splits_ipv6()) {
         let line = format!("IPv6 is off ({why}): only connections of IPv4 are split; {}", ipv6::REMEDY);
         warn(run_observer, &log, "no-ipv6", &line);
     }

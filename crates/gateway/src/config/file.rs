@@ -81,13 +81,13 @@ pub struct Satellite {
     /// Networks behind the link.
     #[serde(default = "everything")]
     pub networks: Vec<Network>,
-    /// The kind of the link, which sets those of the TCP keys below that the file leaves out.
+    /// The kind of the link, which sets the TCP keys below that the file leaves out.
     #[serde(default)]
     pub profile: Option<LinkProfile>,
     /// RTT of the link, which only a profile uses; `None`: that of the profile.
     #[serde(default)]
     pub rtt: Option<Time>,
-    /// Pacing rate of IP packets towards the link, so that the queue is in the gateway; `None`: no pacing.
+    /// Pacing rate of IP packets towards the link, so that the queue is in the gateway and not in the modem; `None`: no pacing.
     #[serde(default, deserialize_with = "pacing_rate")]
     pub rate: Option<Rate>,
     /// Whether connections to a known gateway (one that an earlier connection has found at the other end of the link) start with a part of
@@ -96,7 +96,7 @@ pub struct Satellite {
     pub resume: bool,
     /// How long the SYN to a known gateway waits for the first bytes of the client, so that it can carry them; zero: SYNs carry
     /// no data, and data in SYNs of other gateways is not taken.
-    #[serde(default = "soon")]
+    #[serde(default = "early_data")]
     pub early_data: Time,
     /// MTU of the link, bytes.
     #[serde(default = "ethernet")]
@@ -207,7 +207,7 @@ fn name() -> String {
 fn split() -> Split {
     Split { exclude_ports: not_split(), ..Split::default() }
 }
-/// BGP: its segments may be authenticated (RFC 5925) with keys that a relay does not have.
+/// The port of BGP, whose segments may be authenticated (RFC 5925) with keys that a relay does not have.
 fn not_split() -> Vec<u16> {
     vec![179]
 }
@@ -217,9 +217,8 @@ fn everything() -> Vec<Network> {
 fn yes() -> bool {
     true
 }
-/// The default of `satellite.early-data`: longer than the RTT of a local network, and too short to be noticed where the server
-/// speaks first.
-fn soon() -> Time {
+/// Longer than the RTT of a local network, and too short to be noticed where the server speaks first.
+fn early_data() -> Time {
     Time(Duration::from_millis(5))
 }
 fn ethernet() -> u16 {

@@ -9,8 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
-/// Maximum number of files, each time that one is included.
+/// Maximum number of files; a file counts each time that it is included.
 const MOST: usize = 64;
+/// Maximum number of variables of which each has the next one in its value.
+const DEEPEST: usize = 16;
+/// Maximum size of all values that are put in place of `${NAME}`, bytes: values of variables can double with each step.
+const MOST_REPLACED: usize = 1 << 20;
 /// The key that names files to include.
 const INCLUDE: &str = "include";
 /// The section that gives values to variables.
@@ -22,7 +26,7 @@ pub(super) type Reader<'a> = &'a dyn Fn(&Path) -> Result<(PathBuf, String), Stri
 /// A variable of a configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variable {
-    /// Its value, in which variables are replaced.
+    /// Value of the variable, in which other variables are replaced.
     pub value: Value,
     /// The file that gives it this value.
     pub file: String,
@@ -37,9 +41,9 @@ pub struct Sources {
     pub files: Vec<String>,
     /// The variables of the configuration, by name.
     pub variables: BTreeMap<String, Variable>,
-    /// The file of each key, or of each key of a section, where that is not the first file.
+    /// The file from which the value comes, by `KEY` or `SECTION.KEY`.
     origins: BTreeMap<String, String>,
-    /// The variables that are in its value.
+    /// The variables in the value, by `KEY` or `SECTION.KEY`.
     uses: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -64,7 +68,7 @@ impl Sources {
     }
 }
 
-/// A key without what is below the keys of sections, and its section.
+/// The entries of [`Sources`] that may be about a key: `SECTION.KEY`, of a key at any depth or in a list, and then `SECTION`.
 fn parts(key: &str) -> impl Iterator<Item = String> {
     let mut names = key.split('.').map(|n| n.split('[').next().unwrap_or_default());
     let first = names.next().unwrap_or_default().to_owned();
@@ -73,11 +77,12 @@ fn parts(key: &str) -> impl Iterator<Item = String> {
 }
 
 fn wrong(file: &str, key: &str, message: String) -> GatewayError {
+    // The whole file is "." for serde_path_to_error.
     let key = if key.is_empty() || key == "." { String::new() } else { format!("{}: ", one_line(key)) };
     GatewayError::Config { file: file.into(), key, message: one_line(&message) }
 }
 
-/// Reads what a file includes, and replaces its variables. Returns the keys, without those that say how to do that.
+/// Reads what a file includes, and replaces its variables. Returns the keys without `include` and `[variables]`.
 pub(super) fn assemble(file: &str, text: &str, read: Reader<'_>) -> Result<(Table, Sources), GatewayError> {
     let mut all = Assembly { read, chain: Vec::new(), keys: Table::new(), sources: Sources::default() };
     let path = Path::new(file);
@@ -88,7 +93,7 @@ pub(super) fn assemble(file: &str, text: &str, read: Reader<'_>) -> Result<(Tabl
     Ok((keys, sources))
 }
 
-/// Files as they are read.
+/// A configuration while its files are read.
 struct Assembly<'a> {
     read: Reader<'a>,
     /// The files that include each other down to the one being read: what identifies each, and its name.
@@ -183,10 +188,11 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
 
-/// Replaces variables in all values.
+/// Replaces the variables in all values.
 fn replace(keys: &mut Table, sources: &mut Sources) -> Result<(), GatewayError> {
     let names: Vec<String> = sources.variables.keys().cloned().collect();
-    let mut values = Values { raw: &sources.variables.clone(), done: BTreeMap::new(), used: BTreeSet::new() };
+    let raw = &sources.variables.clone();
+    let mut values = Values { raw, done: BTreeMap::new(), used: BTreeSet::new(), replaced: 0 };
     for name in &names {
         let file = sources.variables.get(name).map_or_else(String::new, |v| v.file.clone());
         values.of(name, &mut Vec::new(), &file, &format!("{VARIABLES}.{name}"))?;
@@ -221,13 +227,16 @@ fn replace(keys: &mut Table, sources: &mut Sources) -> Result<(), GatewayError> 
 /// The values of variables.
 struct Values<'a> {
     raw: &'a BTreeMap<String, Variable>,
-    /// Those in which variables are replaced.
+    /// The values in which variables are replaced.
     done: BTreeMap<String, Value>,
+    /// The variables that a value has named.
     used: BTreeSet<String>,
+    /// Size of all values that were put in place of `${NAME}`, bytes.
+    replaced: usize,
 }
 
 impl Values<'_> {
-    /// The value of a variable; `within` are the variables whose values lead to it.
+    /// The value of a variable; `within` are the variables whose values lead to this one.
     fn of(
         &mut self,
         name: &str,
@@ -247,6 +256,10 @@ impl Values<'_> {
         if within.iter().any(|n| n == name) {
             let circle = within.iter().map(String::as_str).chain([name]).collect::<Vec<_>>().join(" needs ");
             return Err(wrong(&variable.file, &format!("{VARIABLES}.{name}"), format!("a circle: {circle}")));
+        }
+        if within.len() >= DEEPEST {
+            let message = format!("more than {DEEPEST} variables need each other in turn: write the value of one");
+            return Err(wrong(&variable.file, &format!("{VARIABLES}.{name}"), message));
         }
         let mut value = variable.value.clone();
         within.push(name.into());
@@ -279,7 +292,7 @@ impl Values<'_> {
         }
         Ok(())
     }
-    /// The value of a text with variables: that of the variable if the text is nothing else, or a text.
+    /// The value of a text with variables: the value of a variable if the text is `${NAME}` and nothing else, otherwise a text.
     fn fill(
         &mut self,
         text: &str,
@@ -301,6 +314,10 @@ impl Values<'_> {
             };
             let value = self.of(name, within, file, key)?;
             self.used.insert(name.into());
+            self.replaced += value.to_string().len();
+            if self.replaced > MOST_REPLACED {
+                return Err(wrong(file, key, "the values of variables exceed 1 MiB in all: use fewer".into()));
+            }
             if before.is_empty() && filled.is_empty() && behind.is_empty() {
                 return Ok(value);
             }
@@ -467,6 +484,19 @@ cc = "bbr"
         let many = format!("include = [{}]\n{LIMITS}", "\"l\", ".repeat(64));
         let said = read(&[("g.toml", &many), ("l", "")]).unwrap_err();
         assert_eq!(said, "l: include: more than 64 files: include fewer");
+        // Each of the variables v0, v1, … has the next one in its value.
+        let chain = |count: u32, value: &str| {
+            let line = |n: u32| format!("v{n} = {}\n", value.replace("next", &format!("v{}", n + 1)));
+            let lines: String = (0..count).map(line).collect();
+            let text = format!("[variables]\nv{count} = \"{}\"\n{lines}", "x".repeat(100));
+            Config::parse("g.toml", &text).unwrap_err().to_string()
+        };
+        let said = chain(16, "\"${next}\"");
+        assert!(said.starts_with("g.toml: variables.v16: more than 16 variables need each other in turn"), "{said}");
+        for value in ["\"${next}${next}\"", "[\"${next}\", \"${next}\"]"] {
+            let said = chain(15, value);
+            assert!(said.ends_with(": the values of variables exceed 1 MiB in all: use fewer"), "{said}");
+        }
         let said = Config::parse("g.toml", "include = [\"/etc/passwd\"]").unwrap_err().to_string();
         assert_eq!(said, "g.toml: include[0]: /etc/passwd: a text alone includes no file");
     }

@@ -1,4 +1,4 @@
-//! The TCP of connections over the link: the keys of `[satellite]` and the profile whose settings they override.
+//! The TCP settings of connections over the link: a profile sets them, and keys of `[satellite]` override the profile.
 
 use super::file::{Marking, Satellite};
 use crate::error::GatewayError;
@@ -11,13 +11,14 @@ use skyhaul_scenario::ScenarioError;
 use skyhaul_tcp::config::Keepalive;
 use skyhaul_wire::Profile;
 
-/// Timeout of an element of the nftables set of connections over the link, seconds.
+/// Time after the last packet of a connection over the link at which the kernel forgets the connection: the timeout of elements of an
+/// nftables set, seconds.
 pub(crate) const MEMORY: u32 = 120;
-/// Maximum idle time before a keepalive. It is half of [`MEMORY`], since the answer to one keepalive may be lost.
+/// Maximum idle time before a keepalive: half of [`MEMORY`], since the answer to one keepalive may be lost.
 const LONGEST_SILENCE: Duration = Duration::from_secs(MEMORY as u64 / 2);
 
-/// Keepalives of connections over the link. They detect that the peer is gone, since its reset is sent once and may be lost.
-/// They are repeated for `stuck` (`limits.stuck`), so that an outage of that length does not end a connection.
+/// Keepalives of connections over the link. They detect that the peer is gone, since the peer's reset is sent once and may be lost.
+/// Keepalives are repeated for `stuck` (`limits.stuck`), so that an outage of that length does not end a connection.
 fn keepalive(stuck: Duration) -> Keepalive {
     let interval = Duration::from_secs(10);
     let probes = (stuck.as_secs_f64() / interval.as_secs_f64()).ceil();
@@ -25,7 +26,7 @@ fn keepalive(stuck: Duration) -> Keepalive {
 }
 
 impl Satellite {
-    /// The settings of its profile, which keys of the file override.
+    /// The settings of the profile, which keys of the file override; `None` without a profile or without a rate.
     #[must_use]
     pub fn link_settings(&self) -> Option<LinkSettings> {
         let rtt = self.rtt.as_ref().map(|t| t.0);
@@ -84,7 +85,7 @@ impl Satellite {
             ..self.clone()
         }
     }
-    /// The congestion control and the endpoint, read as in a scenario file; `of` is the table of the keys.
+    /// The congestion control and the endpoint, read as in a scenario file. `of` is the table of the file in which errors name the keys.
     pub(super) fn endpoint(
         &self,
         of: &str,
@@ -92,11 +93,11 @@ impl Satellite {
         fail: &dyn Fn(&str, String) -> GatewayError,
     ) -> Result<Endpoint, GatewayError> {
         let mut endpoint = self.plain_endpoint(of, fail)?;
-        // The offer to measure rates and the gateway's number do not both fit into a SYN. The offer is made only if the congestion
-        // control needs it.
+        // The option that offers to measure rates and the one with the gateway's number do not both fit into a SYN. Rates are offered only
+        // if the congestion control needs them.
         endpoint.tcp.receiver_rate &= endpoint.cc.build(&endpoint.tcp.rules).policy().receiver_rate;
-        // Without pacing, the kernel merges segments on their way, and one acknowledgement is for all of them. A limit of two
-        // segments would then stop slow start.
+        // Without pacing, the kernel merges segments on their way, and one acknowledgement is for all of them. The limit of two
+        // segments (RFC 3465 §2.2) would then stop slow start.
         if self.rate.is_none() && !self.sets("abc-limit") {
             endpoint.tcp.rules.abc_limit = f64::INFINITY;
         }
@@ -107,7 +108,7 @@ impl Satellite {
             let tcp = &mut endpoint.tcp;
             tcp.rto.max = link.rto_max;
             if !self.sets("max-retransmissions") {
-                // The timer expires more often with a lower maximum: an outage of `stuck` does not end a connection.
+                // With a lower maximum the timer expires more often, and an outage of `stuck` must not end a connection.
                 let more = (stuck.as_secs_f64() / tcp.rto.max.as_secs_f64()).ceil();
                 tcp.max_retransmissions = tcp.max_retransmissions.saturating_add(more as u32);
             }
@@ -133,7 +134,7 @@ impl Satellite {
             for buffer in ["rwnd", "sndbuf"] {
                 keys.set(buffer, toml::Value::String(format!("{} B", link.buffer))).map_err(wrong)?;
             }
-            // The path is known, so nothing has to be found out.
+            // Rate and RTT are known, so the buffers need not be found by autotuning.
             for tuning in ["endpoint.receive-autotuning", "endpoint.send-autotuning"] {
                 keys.set(tuning, toml::Value::Boolean(false)).map_err(wrong)?;
             }
@@ -164,7 +165,7 @@ impl Satellite {
     }
 }
 
-/// A control with this window, segments, which losses do not change.
+/// The congestion control with a constant window, segments, which losses do not change.
 fn constant_window(window: f64) -> toml::Value {
     let keys = [("name", toml::Value::String("scps-like".into())), ("window", toml::Value::Float(window))];
     toml::Value::Table(keys.map(|(key, value)| (key.to_owned(), value)).into_iter().collect())

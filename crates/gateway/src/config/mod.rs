@@ -22,13 +22,13 @@ use std::path::Path;
 #[derive(Clone, Debug)]
 pub struct Config {
     file: File,
-    /// Its files and variables.
+    /// The files of the configuration, and its variables.
     pub sources: Sources,
     /// TCP settings of connections over the link.
     pub endpoint: Endpoint,
     /// [`Self::endpoint`] with the congestion control for paths on which low priority has not been found to work.
     pub fallback: Endpoint,
-    /// TCP settings of the second arm of an A/B test, if it is split.
+    /// TCP settings of the second arm of an A/B test, if that arm is split (`[evidence.other]`).
     pub other: Option<Endpoint>,
 }
 
@@ -60,7 +60,7 @@ impl Config {
     /// Reads a configuration file, and the files that it includes.
     ///
     /// # Errors
-    /// If one cannot be read or is invalid. The message names the file, the key and the accepted form.
+    /// If a file cannot be read or is invalid. The message names the file, the key and the accepted form.
     pub fn read(path: &Path) -> Result<Self, GatewayError> {
         let file = path.display().to_string();
         let fail = |message: String| GatewayError::Config { file: file.clone(), key: String::new(), message };
@@ -74,7 +74,7 @@ impl Config {
     /// Reads the text of a file, which includes no others.
     ///
     /// # Errors
-    /// If it is invalid. The message names `file`, the key and the accepted form.
+    /// If the text is invalid. The message names `file`, the key and the accepted form.
     pub fn parse(file: &str, text: &str) -> Result<Self, GatewayError> {
         Self::assemble(file, text, &|_| Err("a text alone includes no file".into()))
     }
@@ -204,9 +204,9 @@ impl Config {
         self.terrestrial.as_ref().filter(|_| self.evidence.mode != evidence::Mode::Shadow)
     }
 
-    /// Whether connections of IPv6 are to be split: networks of both sides include some of IPv6.
+    /// Whether connections of IPv6 are to be split: both sides have an IPv6 network.
     #[must_use]
-    pub fn speaks_of_ipv6(&self) -> bool {
+    pub fn splits_ipv6(&self) -> bool {
         let sides = self.intercepted().map(|t| [&t.networks, &self.satellite.networks]);
         sides.is_some_and(|sides| sides.iter().all(|s| s.iter().any(|n| n.address.is_ipv6())))
     }
@@ -261,13 +261,13 @@ impl Config {
     }
 }
 
-/// Whether a congestion control sends packets that are meant to give way to others, and does not find out by itself whether they do.
+/// Whether a congestion control sends low-priority packets, and does not find out by itself whether queues of the path let others pass.
 pub(crate) fn low_priority(endpoint: &Endpoint) -> bool {
     let policy = endpoint.cc.policy(&endpoint.tcp.rules);
     policy.is_some_and(|p| (p.probes || p.low_priority_data) && !p.judges_priority)
 }
 
-/// Two networks of which the first contains the second.
+/// Two networks of the list of which the first contains the second.
 fn overlapping(networks: &[Network]) -> Option<(Network, Network)> {
     networks.iter().enumerate().find_map(|(i, a)| {
         let mut others = networks.iter().enumerate().filter(|(k, _)| *k != i).map(|(_, b)| b);
@@ -275,7 +275,7 @@ fn overlapping(networks: &[Network]) -> Option<(Network, Network)> {
     })
 }
 
-/// The text of a file, or why it is none.
+/// The text of a file, or why there is none.
 fn text_of(path: &Path) -> Result<String, String> {
     let length = std::fs::metadata(path).map_err(|e| format!("cannot read it: {e}"))?;
     if !length.is_file() || length.len() > LONGEST {

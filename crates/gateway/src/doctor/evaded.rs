@@ -50,22 +50,22 @@ fn key(rule: &Value) -> Key {
     (word(rule, "family").into(), word(rule, "table").into(), rule["handle"].as_u64().unwrap_or_default())
 }
 
-/// A direction of connections: the interface at which their SYNs arrive, and the one through which these leave.
+/// A direction of connections: the interface at which their SYNs arrive, and the interface through which their SYNs would leave.
 type Direction<'a> = (&'a str, &'a str);
 
 fn evaded_of(config: &Config, listed: &Value, texts: &BTreeMap<Key, String>) -> Vec<Finding> {
     let objects = listed["nftables"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let ours = |o: &Value| word(o, "table").starts_with(rules::PREFIX);
+    let of_gateway = |o: &Value| word(o, "table").starts_with(rules::PREFIX);
     let (hosts, link) = match &config.terrestrial {
         Some(t) => (t.interface.as_str(), config.satellite.interface.as_str()),
         None => return Vec::new(),
     };
     let all = without_maps(objects);
     let mut found = Vec::new();
-    // A rule that connections of both directions reach is listed once.
+    // A rule that connections of both directions may meet is listed once.
     let mut known = BTreeSet::new();
     let chains = objects.iter().map(|o| &o["chain"]);
-    let forward = chains.filter(|c| word(c, "hook") == "forward" && word(c, "type") == "filter" && !ours(c));
+    let forward = chains.filter(|c| word(c, "hook") == "forward" && word(c, "type") == "filter" && !of_gateway(c));
     for chain in forward.filter(|c| ["ip", "ip6", "inet"].contains(&word(c, "family"))) {
         let to_link = reached(&all, chain, (hosts, link));
         let to_hosts = reached(&all, chain, (link, hosts));
@@ -123,7 +123,7 @@ fn without_maps(objects: &[Value]) -> Vec<Value> {
     all
 }
 
-/// The elements of a verdict map, which is written in the rule or has a name: pairs of a key and a verdict.
+/// The elements of a verdict map, pairs of a key and a verdict. `data` is the map itself, or `@` and its name.
 fn elements<'a>(objects: &'a [Value], rule: &Value, data: &'a Value) -> &'a [Value] {
     let named = data.as_str().and_then(|text| {
         let (name, same) = (text.strip_prefix('@')?, |m: &Value, key| m[key] == rule[key]);
@@ -147,7 +147,7 @@ fn conditions(field: &Value, values: &[&Value]) -> Vec<Value> {
     }
 }
 
-/// The rules that the SYN of a connection may meet: those of a chain, and of the chains to which they jump.
+/// The rules that the SYN of a connection may meet: rules of a chain, and of the chains to which these jump.
 fn reached<'a>(all: &'a [Value], chain: &'a Value, direction: Direction<'_>) -> Vec<&'a Value> {
     let mut names = vec![word(chain, "name")];
     let mut visited = BTreeSet::new();
@@ -171,6 +171,7 @@ fn reached<'a>(all: &'a [Value], chain: &'a Value, direction: Direction<'_>) -> 
 fn expressions(rule: &Value) -> impl Iterator<Item = &Value> {
     rule["expr"].as_array().into_iter().flatten()
 }
+/// Whether a rule ends with one of these verdicts.
 fn ends(rule: &Value, verdicts: &[&str]) -> bool {
     expressions(rule).any(|e| verdicts.iter().any(|v| e.get(v).is_some()))
 }
@@ -206,6 +207,7 @@ fn applies(rule: &Value, (from, to): Direction<'_>) -> bool {
         }
     })
 }
+
 /// Whether a rule has conditions on nothing but interfaces and the state of the connection.
 fn is_general(rule: &Value) -> bool {
     expressions(rule).filter_map(|e| e.get("match")).all(|m| {
@@ -215,7 +217,7 @@ fn is_general(rule: &Value) -> bool {
     })
 }
 
-/// The values that a rule asks of a field; `None` if it has no condition (`==`) on that field.
+/// The values of which a rule requires one in a field; `None` if the rule has no condition (`==`) on that field.
 fn asked<'a>(rule: &'a Value, protocols: &[&str], field: &str) -> Option<Vec<&'a Value>> {
     let matches = expressions(rule).filter_map(|e| e.get("match")).filter(|m| word(m, "op") == "==");
     let mut of = matches.filter(|m| {
@@ -225,8 +227,8 @@ fn asked<'a>(rule: &'a Value, protocols: &[&str], field: &str) -> Option<Vec<&'a
     of.next().map(|m| values(&m["right"]))
 }
 
-/// What to write about a rule; `None`: the file already leaves unsplit what the rule is about.
-fn finding(config: &Config, rule: &Value, text: &str, (from, to): Direction<'_>) -> Option<Finding> {
+/// What to write in place of a rule; `None`: the file already leaves the connections of the rule unsplit.
+fn finding(config: &Config, rule: &Value, text: &str, (from, _): Direction<'_>) -> Option<Finding> {
     let split = &config.split;
     let ports = asked(rule, &["tcp", "th"], "dport").and_then(|ports| {
         ports.into_iter().map(|p| p.as_u64().and_then(|p| u16::try_from(p).ok())).collect::<Option<Vec<_>>>()
@@ -244,7 +246,7 @@ fn finding(config: &Config, rule: &Value, text: &str, (from, to): Direction<'_>)
         if networks.iter().all(|n| split.exclude.iter().any(|e| e.covers(n))) {
             return None;
         }
-        // Without those within others, which a configuration refuses.
+        // A configuration refuses a network within another one.
         let all: BTreeSet<_> = split.exclude.iter().copied().chain(networks).collect();
         let outer = all.iter().filter(|&n| !all.iter().any(|o| o != n && o.covers(n)));
         let all: Vec<_> = outer.map(|n| format!("\"{n}\"")).collect();
@@ -254,18 +256,17 @@ fn finding(config: &Config, rule: &Value, text: &str, (from, to): Direction<'_>)
     };
     // At hook input, packets of hosts have the gateway's mark. Those from the link are forwarded to the gateway's interface.
     let [near, _] = MARKS;
-    let out = format!("oifname \"{to}\"");
     let from_hosts = config.terrestrial.as_ref().is_some_and(|t| t.interface == from);
     let (hook, instead) = if from_hosts {
         ("input", format!("meta mark {near:#x}"))
     } else {
         ("forward", format!("oifname \"{}\"", config.interface()))
     };
-    let other = if text.contains(" vmap ") {
-        // Verdicts of other keys of the map stay where they are.
+    let other = if text.contains(" vmap ") || text.contains(" . ") {
+        // A map has verdicts of other keys, too, and a concatenation has other fields: the text cannot be rewritten here.
         format!("such a rule at hook {hook}, with {instead}")
-    } else if text.contains(&out) {
-        format!("a rule at hook {hook}: {}", text.replace(&out, &instead))
+    } else if let Some(out) = outgoing(text) {
+        format!("a rule at hook {hook}: {}", text.replacen(out, &instead, 1))
     } else {
         format!("a rule at hook {hook}: {instead} {text}")
     };
@@ -276,14 +277,24 @@ fn finding(config: &Config, rule: &Value, text: &str, (from, to): Direction<'_>)
     ))
 }
 
+/// The condition of a rule on the interface through which packets leave, such as `oifname { "sat0", "sat1" }`.
+fn outgoing(text: &str) -> Option<&str> {
+    let from = text.find("oifname ").or_else(|| text.find("oif "))?;
+    let condition = text.get(from..)?;
+    let (_, compared) = condition.split_once(' ')?;
+    let operand = compared.trim_start_matches("!= ");
+    let length = if operand.starts_with('{') { operand.find('}')? + 1 } else { operand.find(' ')? };
+    condition.get(..condition.len() - operand.len() + length)
+}
+
 /// The networks that a rule names; `None` if it names none, or something else as well.
 fn networks(rule: &Value) -> Option<Vec<Network>> {
-    let of = |v: &Value| match (v.as_str(), &v["prefix"]) {
+    let network = |v: &Value| match (v.as_str(), &v["prefix"]) {
         (Some(address), _) => address.parse().ok(),
         (None, prefix) => format!("{}/{}", prefix["addr"].as_str()?, prefix["len"].as_u64()?).parse().ok(),
     };
     let asked = ["daddr", "saddr"].into_iter().find_map(|field| asked(rule, &["ip", "ip6"], field))?;
-    asked.into_iter().map(of).collect()
+    asked.into_iter().map(network).collect()
 }
 
 #[cfg(test)]
@@ -362,6 +373,22 @@ mod tests {
     }
 
     #[test]
+    fn a_condition_on_the_outgoing_interface_is_replaced_as_a_whole() {
+        for (text, expected) in [
+            ("oifname \"sat0\" drop", Some("oifname \"sat0\"")),
+            ("iifname \"lan0\" oifname { \"sat0\", \"sat1\" } drop", Some("oifname { \"sat0\", \"sat1\" }")),
+            ("oif != \"eth0\" tcp dport != 22 drop", Some("oif != \"eth0\"")),
+            ("iifname \"lan0\" drop", None),
+        ] {
+            assert_eq!(outgoing(text), expected, "{text}");
+        }
+        let to_link = [meta("oifname", json!({ "set": ["sat0", "sat1"] })), json!({ "drop": null })];
+        let objects = vec![chain("forward", "accept"), rule("forward", 1, &to_link)];
+        let listed = says(&config(""), objects, &[(1, "oifname { \"sat0\", \"sat1\" } drop")]);
+        assert!(listed[0].ends_with("write a rule at hook input: meta mark 0x53480001 drop"), "{listed:?}");
+    }
+
+    #[test]
     fn networks_of_rules_join_those_that_the_file_excludes() {
         let objects = || {
             let one = payload("ip", "daddr", json!("192.0.2.9"));
@@ -402,7 +429,7 @@ mod tests {
         objects.extend(rules.iter().enumerate().map(|(n, expr)| rule("forward", n as u64, expr)));
         let texts: Vec<_> = (0..rules.len() as u64).map(|n| (n, "text")).collect();
         assert_eq!(says(&config(""), objects.clone(), &texts), [""; 0]);
-        // Without the last one, the chain drops all connections by default.
+        // Without the last rule, the chain drops all connections by default.
         objects.pop();
         let listed = says(&config(""), objects, &texts);
         assert!(

@@ -5,7 +5,7 @@ use crate::rules::PREFIX;
 use serde_json::Value;
 use std::fs;
 
-/// Where the kernel tells of the table, in the calling thread's namespace.
+/// The number of entries in the table of the calling thread's namespace, and the maximum.
 const COUNT: &str = "/proc/sys/net/netfilter/nf_conntrack_count";
 const MOST: &str = "/proc/sys/net/netfilter/nf_conntrack_max";
 
@@ -17,7 +17,7 @@ pub(super) struct Fill {
 }
 
 impl Fill {
-    /// The cause of what a full table drops, and what to do.
+    /// Says that a full table is why packets are dropped, and what to do.
     pub(super) fn remedy(self) -> String {
         let Self { count, most } = self;
         format!(
@@ -31,20 +31,21 @@ fn number(file: &str) -> Option<u64> {
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
-/// The table, if it is full. One per cent may be free even so: expired entries are removed all the time.
+/// The fill of the table if the table is full. A table of which one per cent is free counts as full, since expired entries are removed
+/// all the time.
 pub(super) fn full() -> Option<Fill> {
     let fill = Fill { count: number(COUNT)?, most: number(MOST).filter(|most| *most > 0)? };
     (fill.count >= fill.most - fill.most / 100).then_some(fill)
 }
 
-/// Whether packets of IPv4 are forwarded.
+/// Whether the kernel forwards IPv4 packets.
 pub(super) fn forwards() -> bool {
     fs::read_to_string("/proc/sys/net/ipv4/ip_forward").is_ok_and(|v| v.trim() != "0")
 }
 
-/// Whether rules of others need the table; where that cannot be found out, they may.
+/// Whether rules of other programs need the table; true where that cannot be found out.
 pub(super) fn others_need_it() -> bool {
-    // The older iptables is not asked: whoever has tables of it may track connections by them.
+    // nft does not list the rules of iptables-legacy: where that has tables, its rules may track connections.
     let older = ["ip_tables_names", "ip6_tables_names"]
         .map(|name| fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default());
     if older.iter().any(|names| !names.trim().is_empty()) {
@@ -53,7 +54,8 @@ pub(super) fn others_need_it() -> bool {
     nft::ruleset().is_none_or(|listed| need_it(&listed))
 }
 
-/// Chains that translate addresses, and expressions that ask for the state of connections or set it.
+/// Whether a ruleset has chains that translate addresses, or expressions that read or set the state of connections. Tables of gateways do
+/// not count.
 fn need_it(listed: &Value) -> bool {
     let objects = listed["nftables"].as_array().into_iter().flatten();
     objects.flat_map(|o| o.as_object().into_iter().flatten()).any(|(kind, of)| {
@@ -63,7 +65,7 @@ fn need_it(listed: &Value) -> bool {
         }
         match kind.as_str() {
             "chain" => of["type"] == "nat",
-            // What nft cannot decode, such as a match of iptables, may ask for it.
+            // A match or target of iptables ("xt"), which nft cannot decode, may read the state.
             "rule" => mentions(&of["expr"], &["ct", "notrack", "flow", "synproxy", "xt"]),
             "ct helper" | "ct timeout" | "ct expectation" | "flowtable" | "synproxy" => true,
             _ => false,
@@ -71,6 +73,7 @@ fn need_it(listed: &Value) -> bool {
     })
 }
 
+/// Whether a key at any depth of a value begins with one of these words.
 fn mentions(value: &Value, words: &[&str]) -> bool {
     match value {
         Value::Array(all) => all.iter().any(|v| mentions(v, words)),
