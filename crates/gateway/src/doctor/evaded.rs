@@ -69,12 +69,12 @@ fn evaded_of(config: &Config, listed: &Value, texts: &BTreeMap<Key, String>) -> 
     for chain in forward.filter(|c| ["ip", "ip6", "inet"].contains(&word(c, "family"))) {
         let to_link = reached(&all, chain, (hosts, link));
         let to_hosts = reached(&all, chain, (link, hosts));
-        for (direction, rules) in [((hosts, link), &to_link), ((link, hosts), &to_hosts)] {
+        for (from, rules) in [(hosts, &to_link), (link, &to_hosts)] {
             for rule in rules.iter().filter(|r| ends(r, &["drop", "reject"])) {
                 if known.insert(std::ptr::from_ref::<Value>(rule))
                     && let Some(text) = texts.get(&key(rule))
                 {
-                    found.extend(finding(config, rule, text, direction));
+                    found.extend(finding(config, rule, text, from));
                 }
             }
         }
@@ -227,8 +227,9 @@ fn asked<'a>(rule: &'a Value, protocols: &[&str], field: &str) -> Option<Vec<&'a
     of.next().map(|m| values(&m["right"]))
 }
 
-/// What to write in place of a rule; `None`: the file already leaves the connections of the rule unsplit.
-fn finding(config: &Config, rule: &Value, text: &str, (from, _): Direction<'_>) -> Option<Finding> {
+/// What to write in place of a rule for connections that arrive at the interface `from`; `None`: the file already leaves the connections
+/// of the rule unsplit.
+fn finding(config: &Config, rule: &Value, text: &str, from: &str) -> Option<Finding> {
     let split = &config.split;
     let ports = asked(rule, &["tcp", "th"], "dport").and_then(|ports| {
         ports.into_iter().map(|p| p.as_u64().and_then(|p| u16::try_from(p).ok())).collect::<Option<Vec<_>>>()
@@ -282,7 +283,8 @@ fn outgoing(text: &str) -> Option<&str> {
     let from = text.find("oifname ").or_else(|| text.find("oif "))?;
     let condition = text.get(from..)?;
     let (_, compared) = condition.split_once(' ')?;
-    let operand = compared.trim_start_matches("!= ");
+    // A lookup in the routing table (`fib … oif missing`) compares with no name.
+    let operand = Some(compared.trim_start_matches("!= ")).filter(|o| o.starts_with(['"', '{', '@']))?;
     let length = if operand.starts_with('{') { operand.find('}')? + 1 } else { operand.find(' ')? };
     condition.get(..condition.len() - operand.len() + length)
 }
@@ -379,6 +381,7 @@ mod tests {
             ("iifname \"lan0\" oifname { \"sat0\", \"sat1\" } drop", Some("oifname { \"sat0\", \"sat1\" }")),
             ("oif != \"eth0\" tcp dport != 22 drop", Some("oif != \"eth0\"")),
             ("iifname \"lan0\" drop", None),
+            ("fib saddr oif missing drop", None),
         ] {
             assert_eq!(outgoing(text), expected, "{text}");
         }

@@ -15,7 +15,7 @@ pub(crate) const ALL: [(&str, fn()); 1] = [("the_second_gateway_takes_over", the
 /// The second box at the side of the client, and a switch on each side of the pair.
 const SECOND: usize = 4;
 const SWITCH: usize = 5;
-/// The addresses that move.
+/// The addresses that move, each with the interface that has it.
 const MOVING: [(&str, &str); 2] = [("10.1.0.254/32", "lan0"), ("10.9.0.254/32", "sat0")];
 /// The file of both boxes.
 const FILE: &str = "[terrestrial]\ninterface = \"lan0\"\nnetworks = [\"10.1.0.0/24\"]\n[satellite]\ninterface = \"sat0\"\nnetworks = [\"10.2.0.0/24\"]\n";
@@ -40,7 +40,7 @@ fn lay() -> Option<Bed> {
         wire([(at(space), name, &[(address, 24)]), (at(SWITCH), port, &[])]);
     }
     wire([(at(FAR), "lan0", &[("10.2.0.1", 24)]), (at(SERVER), "s0", &[("10.2.0.2", 24)])]);
-    // Nobody answers for others here: which box is asked is what the test is about.
+    // No box answers ARP for another one: the test is about which box is asked.
     for n in 0..=SWITCH {
         sh(at(n), "for f in /proc/sys/net/ipv4/conf/*/proxy_arp; do echo 0 > $f; done");
     }
@@ -74,7 +74,7 @@ fn is_healthy(bed: &Bed, name: &str) -> bool {
     serde_json::from_str::<Status>(&answer).is_ok_and(|s| s.works())
 }
 
-/// Waits until something is so; false if it never is.
+/// Waits until a condition holds; false if it does not within half a minute.
 fn becomes(is: impl Fn() -> bool) -> bool {
     (0..1500).any(|_| {
         std::thread::sleep(Duration::from_millis(20));
@@ -82,7 +82,7 @@ fn becomes(is: impl Fn() -> bool) -> bool {
     })
 }
 
-/// One transfer. An error of time says that nobody has answered for half a minute.
+/// One transfer. A timeout means that nobody has answered for half a minute.
 fn transfer() -> std::io::Result<()> {
     let mut s = TcpStream::connect(server())?;
     s.set_read_timeout(Some(Duration::from_secs(30)))?;
@@ -93,7 +93,7 @@ fn transfer() -> std::io::Result<()> {
     if back.len() == 32 + 50_000 { Ok(()) } else { Err(ErrorKind::UnexpectedEof.into()) }
 }
 
-/// New connections are whole, and pass this gateway.
+/// Checks that new connections carry all data, and pass this gateway.
 fn serves(bed: &Bed, gateway: &Running) {
     let before = gateway.count("from-hosts");
     bed.spaces[CLIENT].within(|| (0..8).for_each(|n| exchange(server(), n, 50_000))).expect("enters");
@@ -155,7 +155,7 @@ fn the_second_gateway_takes_over() {
     eprintln!("pair: {} transfers whole, {} cut", whole.into_inner(), cut.into_inner());
     serves(&bed, &second);
 
-    // It comes back. Then the link of the second is lost: that gateway is there, but it says that it does not work.
+    // The first gateway comes back. Then the second one loses its link: it runs, but says that it does not work.
     let near = bed.gateway_for(NEAR, FILE);
     assert!(becomes(|| is_healthy(&bed, "near")), "the first is healthy again");
     sh(&bed.spaces[SECOND], "ip link set sat0 down");

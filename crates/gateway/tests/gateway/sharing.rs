@@ -1,4 +1,4 @@
-//! Classes and rates of subscribers at a link with bulk.
+//! Classes and rates of subscribers at a link that bulk transfers fill.
 
 use crate::bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
 use skyhaul_base::{Duration, Rate};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(crate) const ALL: [(&str, fn()); 1] =
     [("small_flows_and_subscribers_have_their_share", small_flows_and_subscribers_have_their_share)];
 
-/// A port with a class of its own, one without, and one for bulk.
+/// Ports of servers: one with a class of its own and one without, for small exchanges, and one for bulk.
 const SMALL: u16 = 7001;
 const PLAIN: u16 = 7002;
 const BULK: u16 = 7003;
@@ -60,7 +60,7 @@ fn small_flows_and_subscribers_have_their_share() {
          [[subscriber]]\nnetworks = [\"10.1.0.3\"]\nrate = \"1 Mbit/s\"\n",
     );
     let far = bed.gateway(FAR, "");
-    // Bytes that the server has from each client.
+    // Bytes that the server has received from each client.
     let received: [AtomicU64; 2] = Default::default();
     let over = AtomicBool::new(false);
     let listen =
@@ -110,7 +110,7 @@ fn small_flows_and_subscribers_have_their_share() {
                     .map(|t| t.join().expect("measures"))
             })
         };
-        // A thread of its own has the namespace of the one that starts it.
+        // A thread has the namespace of the thread that starts it.
         let [with, without] = bed.spaces[CLIENT].within(both).expect("enters");
         let held = (0..200).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
@@ -120,7 +120,7 @@ fn small_flows_and_subscribers_have_their_share() {
         let elapsed = Clock::now() - began;
         over.store(true, Ordering::Relaxed);
         let told = (near.status(), near.ask("metrics"));
-        // Their ends close all connections, so that every thread ends.
+        // The end of both gateways closes all connections, so that every thread of the test ends.
         near.kill();
         far.kill();
         (([with, without], held), ([free, limited], elapsed), told)

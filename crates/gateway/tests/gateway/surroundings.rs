@@ -27,7 +27,7 @@ pub(crate) const ALL: [(&str, fn()); 8] = [
 const FIREWALLD: &str = include_str!("firewalld.nft");
 const DOCKER: &str = include_str!("docker.nft");
 
-/// One exchange with the server.
+/// One exchange of five bytes with the server at `to`.
 fn exchanges(bed: &Bed, to: SocketAddr) -> std::io::Result<()> {
     let ask = || {
         let mut s = TcpStream::connect_timeout(&to, Patience::from_secs(20))?;
@@ -37,7 +37,7 @@ fn exchanges(bed: &Bed, to: SocketAddr) -> std::io::Result<()> {
     };
     bed.spaces[CLIENT].within(ask).expect("enters")
 }
-/// A client that tries again when it is refused gets an answer within five seconds.
+/// Checks that a client which tries again when it is refused gets an answer within five seconds. Returns how long that took.
 fn gets_through(bed: &Bed, what: &str) -> Patience {
     let began = Clock::now();
     loop {
@@ -88,7 +88,7 @@ fn passes(bed: &Bed, near: &Running, what: &str, split: bool) {
         assert!(found.message.ends_with(&cause(near)) && cause(near).lines().count() == 1, "{found:?}");
     }
 }
-/// Runs the commands of nft with which the cause ends.
+/// Runs the nft commands at the end of the cause that the status tells.
 fn remedy(bed: &Bed, near: &Running) {
     let cause = cause(near);
     let (_, commands) = cause.split_once(": nft insert").unwrap_or_else(|| panic!("{cause}"));
@@ -118,7 +118,7 @@ fn firewalld_is_loaded_and_reloaded() {
         cause(&near)
     );
     remedy(&bed, &near);
-    // It does not forward packets from an interface without a zone either.
+    // Firewalld does not forward packets from an interface without a zone either.
     let took = waits_for("another cause", || {
         gets_through(&bed, "firewalld, while it tries again");
         cause_or_none(&near).contains("filter_FORWARD")
@@ -133,7 +133,7 @@ fn firewalld_is_loaded_and_reloaded() {
     );
     remedy(&bed, &near);
     passes(&bed, &near, "firewalld, both accepted", true);
-    // The remedies cover its check of sources of IPv6.
+    // The remedies also cover firewalld's reverse path filter for IPv6.
     let v6 = SocketAddr::new("fd02::2".parse().expect("an address"), server().port());
     let served = listen(&bed, v6);
     let serves = std::thread::spawn(move || {
@@ -192,7 +192,7 @@ fn fill_table() -> bool {
     let fd =
         socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkNetFilter)
             .expect("a socket");
-    // Seen replies, assured, confirmed: the kernel evicts none of them.
+    // CTA_STATUS: replies seen, assured, confirmed, so that the kernel evicts no entry. CTA_TIMEOUT: 600 s.
     let (status, timeout) = (attribute(3, &0xe_u32.to_be_bytes()), attribute(7, &600_u32.to_be_bytes()));
     let (mut n, mut full) = (0_u32, false);
     while !full {
@@ -209,7 +209,7 @@ fn fill_table() -> bool {
                 timeout.clone(),
             ]
             .concat();
-            // IPCTNL_MSG_CT_NEW of NFNL_SUBSYS_CTNETLINK: a request that creates what does not exist.
+            // IPCTNL_MSG_CT_NEW of NFNL_SUBSYS_CTNETLINK, with NLM_F_REQUEST, NLM_F_CREATE and NLM_F_EXCL.
             batch.extend(((content.len() + 16) as u32).to_ne_bytes());
             batch.extend((1_u16 << 8).to_ne_bytes());
             batch.extend(0x601_u16.to_ne_bytes());
@@ -230,7 +230,7 @@ fn a_full_table_of_connections() {
         skyhaul_testkit::need::skip("nf_conntrack_max", "the kernel's table of connections cannot be filled");
         return;
     }
-    // Nobody but the gateway uses the table: it does without.
+    // Nobody but the gateway uses the table, and the gateway then does without it.
     passes(&bed, &near, "a full table", true);
     // A firewall that asks for states needs the table: packets that it drops would be dropped without a gateway as well.
     rules(

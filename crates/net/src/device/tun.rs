@@ -10,8 +10,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-/// Length of the queue towards us, packets. The kernel's default of 500 drops packets before we read them (`ip -s link`
-/// counts them), and the kernel's TCP does not limit what it has passed to a TUN device.
+/// Length of the queue of packets that the kernel has for us, packets. With the kernel's default of 500 the kernel drops packets before
+/// we read them (`ip -s link` counts them), and its TCP does not limit what it has passed to a TUN device.
 pub const QUEUE: u32 = 10_000;
 /// Maximum length of an interface name, bytes (IFNAMSIZ without the final zero).
 const LONGEST_NAME: usize = 15;
@@ -29,11 +29,13 @@ pub struct TunConfig {
     pub offload: bool,
 }
 
-/// A TUN device, or one of its queues. The device vanishes when the last of them is dropped, and with the process.
+/// A TUN device, or one of its queues. The device vanishes when its last queue is dropped, or when the process ends.
 pub struct Tun {
     device: SyncDevice,
     name: String,
+    /// Size of the longest packet that can be read, bytes.
     longest: usize,
+    /// As [`TunConfig::offload`].
     offload: bool,
     /// A warning, if the queue has the kernel's default length.
     short_queue: Option<String>,
@@ -62,7 +64,7 @@ impl Tun {
         Self::with_queues(config, false)
     }
 
-    /// The same with several queues (IFF_MULTI_QUEUE), each for one thread. For some seconds after a packet of a connection was
+    /// Creates a device with several queues (IFF_MULTI_QUEUE), each for one thread. For some seconds after a packet of a connection was
     /// written to a queue, the kernel delivers packets of that connection to the same queue; others to any queue.
     ///
     /// # Errors
@@ -91,7 +93,7 @@ impl Tun {
             if !valid(name) {
                 return Err(NetError::BadName(name.clone()));
             }
-            // Not looked up in /sys/class/net, which shows the namespace of whoever mounted it.
+            // /sys/class/net would show the interfaces of the namespace in which sysfs was mounted.
             if interface_exists(name) {
                 return Err(NetError::NameInUse(name.clone()));
             }
@@ -113,8 +115,7 @@ impl Tun {
         device.set_nonblocking(true).map_err(fail)?;
         let name = device.name().map_err(fail)?;
         let index = device.if_index().map_err(fail)?;
-        // The length is not left to the builder, which uses an ioctl: in a user namespace the kernel refuses it, but
-        // allows rtnetlink. A short queue is no reason to fail, since its drops are counted.
+        // The builder would set the length by an ioctl, which the kernel refuses in a user namespace; it allows rtnetlink. A short queue is no reason to fail, since its drops are counted.
         let short_queue = netlink::set_queue(index, QUEUE).err().map(|e| {
             format!("{name} keeps its short queue, so the kernel may drop packets before they are read: {e}")
         });
@@ -256,8 +257,8 @@ pub fn dropped(name: &str) -> Option<u64> {
     line.split_whitespace().nth(11)?.parse().ok()
 }
 
-/// An interface in the calling thread's namespace whose network overlaps that of `address` and `prefix`, with its own
-/// address: packets to the overlap would go there. The kernel itself silently gives the same network to two interfaces.
+/// An interface in the calling thread's namespace whose network overlaps the one of `address` and `prefix`, and its
+/// address: packets to the overlap would go to that interface. The kernel itself silently gives the same network to two interfaces.
 ///
 /// # Errors
 /// If the kernel does not report its addresses.
@@ -278,6 +279,7 @@ pub fn overlap(address: IpAddr, prefix: u8) -> Result<Option<(String, IpAddr)>, 
     Ok(None)
 }
 
+/// The length of the prefix of a netmask, bits.
 fn ones(mask: IpAddr) -> u8 {
     match mask {
         IpAddr::V4(m) => m.to_bits().leading_ones() as u8,

@@ -1,4 +1,4 @@
-//! Signs of life of other gateways. After an outage, the first packet that arrives from a gateway shows that the path works again.
+//! When other gateways were last heard. After an outage, the first packet that arrives from a gateway shows that the path works again.
 //! Connections to it whose timers have backed off retransmit at once.
 
 use super::{Conn, Host};
@@ -8,9 +8,9 @@ use skyhaul_wire::tcp::Tcp;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-/// Silence after which a packet is a sign that the path works again. Shorter ones are bridged by timers that have hardly backed off.
+/// Silence after which a packet is a sign that the path works again. Timers that have hardly backed off bridge a shorter silence.
 const SILENCE: Duration = Duration::from_secs(2);
-/// Maximum number of gateways.
+/// Maximum number of gateways that are remembered.
 const MOST: usize = 4096;
 
 /// When the last packet has arrived from each gateway.
@@ -18,7 +18,7 @@ const MOST: usize = 4096;
 pub(super) struct Heard(BTreeMap<NonZeroU32, Instant>);
 
 impl Heard {
-    /// Notes a packet; true: it is the first one after a silence.
+    /// Notes a packet from a gateway; true: the packet is the first one after a silence.
     fn note(&mut self, now: Instant, gateway: NonZeroU32) -> bool {
         if self.0.len() >= MOST && !self.0.contains_key(&gateway) {
             self.0.clear();
@@ -28,8 +28,8 @@ impl Heard {
 }
 
 impl Host {
-    /// The gateway that has sent this segment, if one has: a SYN names it, other segments have that of their connection, which is in
-    /// `slot`.
+    /// The gateway that has sent this segment, if one has: a SYN names its gateway, and the connection in `slot` knows the gateway of other
+    /// segments.
     pub(super) fn sender_of(&self, slot: Option<u32>, tcp: &Tcp<'_>) -> Option<NonZeroU32> {
         if tcp.flags.has(Flags::SYN) {
             return tcp.options.gateway(self.config.probe_exid);
@@ -47,7 +47,7 @@ impl Host {
                 }
             }
         }
-        // The packet itself may belong to none of these connections.
+        // The last of these connections would be blamed for a panic that follows, but the packet may belong to none of them.
         self.at_work = None;
     }
 }

@@ -6,11 +6,11 @@ use skyhaul_base::{Duration, Instant};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 
-/// What a client may send in its turn, and a class of weight 1 in its own, bytes: two full packets.
+/// What a client may send in its turn, and a class of weight 1 in its turn, bytes: two full packets.
 const QUANTUM: i64 = 3000;
 /// How far a subscriber may be ahead of its rate, so that a late wake-up costs it nothing.
 const AHEAD: Duration = Duration::from_millis(10);
-/// Number of rates of subscribers from which on those are forgotten that are not in use.
+/// Number of subscribers in [`Turns::rates`] at which those that may send at once are forgotten.
 const MANY: usize = 256;
 
 /// Connections that may have something to send. If clients are distinguished, clients take turns, however many
@@ -21,8 +21,8 @@ pub(super) enum Ready {
     Clients(Box<Turns>),
 }
 
-/// Turns of classes, and in each class of its clients: two deficit round robins (Shreedhar and Varghese 1996), in which one pays
-/// for a packet after it has left.
+/// Turns of classes, and in each class of its clients: two levels of deficit round robin (Shreedhar and Varghese 1996), except that the
+/// size of a packet is deducted after the packet has left, so that the credit may become negative.
 #[derive(Debug)]
 pub(super) struct Turns {
     schedule: Schedule,
@@ -30,39 +30,43 @@ pub(super) struct Turns {
     classes: Vec<ClassTurns>,
     /// Numbers of classes that may have something to send.
     order: VecDeque<u16>,
-    /// Number of connections whose clients are not held.
+    /// Number of connections that wait for a turn, without those whose clients are held.
     len: usize,
     /// When the subscribers of a schedule may send again.
     rates: BTreeMap<IpAddr, Serializer>,
-    /// Clients that are held until their subscriber may send again, with their classes.
+    /// Clients that are held until their subscriber may send again: the time, the class, and the client.
     held: BTreeSet<(Instant, u16, IpAddr)>,
-    /// The number of [`Self::rates`] at which those not in use are forgotten.
+    /// The number of entries of `rates` at which those of subscribers that may send at once are forgotten.
     many: usize,
-    /// The place of the connection that was returned last.
+    /// The place of the connection that [`Self::pop`] has returned last, until its packets are deducted.
     last: Option<Place>,
 }
 
 /// A class of the schedule.
 #[derive(Debug)]
 struct ClassTurns {
-    /// What it may send in its turn, bytes.
+    /// What the class may send in its turn, bytes.
     quantum: i64,
+    /// What the class may still send in this turn, bytes.
     credit: i64,
-    /// Whether it is in [`Turns::order`].
+    /// Whether the class is in [`Turns::order`].
     listed: bool,
+    /// Clients that may have something to send and are not held.
     order: VecDeque<IpAddr>,
     clients: BTreeMap<IpAddr, Client>,
     /// Bytes sent.
     sent: u64,
 }
 
-/// The connections of a client in a class, and what it may still send in its turn, bytes.
+/// The connections of a client in a class.
 #[derive(Debug)]
 struct Client {
     slots: VecDeque<u32>,
+    /// What the client may still send in its turn, bytes.
     credit: i64,
-    /// The number of the subscribers whose rate limits it.
+    /// As [`Place::limit`].
     limit: Option<u16>,
+    /// Whether the client is in [`Turns::held`].
     held: bool,
 }
 
@@ -153,7 +157,7 @@ impl Turns {
             last: None,
         }
     }
-    /// Gives a class its turn behind the others, if it is not among them.
+    /// Gives a class a turn behind the others, unless the class waits for a turn already.
     fn list(&mut self, number: u16) {
         if let Some(class) = self.classes.get_mut(usize::from(number)).filter(|c| !c.listed) {
             (class.listed, class.credit) = (true, class.credit.min(0) + class.quantum);
@@ -210,7 +214,7 @@ impl Turns {
                 class.order.pop_front();
                 self.held.insert((at, number, party));
             } else if class.credit <= 0 {
-                // Nobody else waits for a turn, so nothing is owed.
+                // No other class waits for a turn, so the class need not pay for what it sent in excess.
                 class.credit = if alone { class.quantum } else { class.credit + class.quantum };
                 self.order.rotate_left(1);
             } else if client.credit <= 0 {
@@ -339,9 +343,9 @@ mod tests {
         let bulk = (1..=20).map(|n| of(1, n)(&schedule));
         let places: Vec<Place> = [of(0, 1)(&schedule)].into_iter().chain(bulk.clone()).collect();
         let (worst, _) = beside_bulk(&schedule, &places);
-        // A turn of the class of bulk, the packet before it, and its own.
+        // A turn of the class of bulk, the packet before that, and the small packet itself.
         assert!(worst <= Duration::from_millis(6), "{worst:?}");
-        // In the class of bulk it waits for the turns of all clients.
+        // In the class of bulk, the small packet waits for the turns of all clients.
         let together: Vec<Place> = [of(1, 1)(&schedule)].into_iter().chain(bulk).collect();
         let (worst, _) = beside_bulk(&schedule, &together);
         assert!(worst >= Duration::from_millis(30), "{worst:?}");
@@ -376,7 +380,7 @@ mod tests {
         let at = |n: u8, port| SocketAddr::new([10, 0, 0, n].into(), port);
         let places = [9, 1, 1, 2, 3].map(|n| schedule.place(at(n, 40_000), at(200, 80), 0));
         let (worst, sent) = beside_bulk(&schedule, &places);
-        // 20 s of the rate, and 10 ms and a turn more.
+        // What the rate allows in 20 s, and 10 ms (`AHEAD`) and a turn more.
         let within = |bytes: u64, mbit: u64| {
             let exact = mbit * 1_000_000 / 8 * 20;
             (exact - 3000..=exact + 10_000).contains(&bytes)

@@ -12,27 +12,27 @@ pub struct Class {
     pub ports: Vec<RangeInclusive<u16>>,
     /// DSCPs of packets; empty: all.
     pub dscp: Vec<u8>,
-    /// Its share of the outlet among classes that have something to send.
+    /// Weight of the class: classes that have something to send share the outlet in proportion to their weights.
     pub weight: u32,
 }
 
 /// Rates of subscribers. A subscriber is a network of which all hosts together have the rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subscribers {
-    /// The networks in which they are: addresses and lengths of prefixes.
+    /// The networks in which the subscribers are: addresses and lengths of prefixes.
     pub networks: Vec<(IpAddr, u8)>,
-    /// Lengths of the prefixes of a subscriber, of IPv4 and of IPv6; none is larger than the network.
+    /// Lengths of the prefixes of a subscriber, of IPv4 and of IPv6, bits; a subscriber is never larger than its entry in `networks`.
     pub each: [u8; 2],
-    /// The rate of each, counted in IP packets.
+    /// The rate of each subscriber, IP headers included.
     pub rate: Rate,
 }
 
 /// How connections share a limited outlet. By default there are no classes and no rates, and clients take turns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
-    /// A connection is in the first of these classes that fits, or else in a class of weight 1 behind them.
+    /// A connection is in the first of these classes that fits, or else in an additional class of weight 1.
     pub classes: Vec<Class>,
-    /// The first one that has an end of a connection limits it; that of the client comes first.
+    /// The rate of a connection is that of the first entry with the client's address, or else of the first with the server's address.
     pub subscribers: Vec<Subscribers>,
 }
 
@@ -41,7 +41,7 @@ pub struct Schedule {
 pub(super) struct Place {
     /// The number of its class.
     pub(super) class: u16,
-    /// With whom it takes turns: its client, or its subscriber.
+    /// The client of the connection, or its subscriber if a rate limits that: parties of a class take turns.
     pub(super) party: IpAddr,
     /// The number of the [`Subscribers`] whose rate limits it.
     pub(super) limit: Option<u16>,
@@ -68,7 +68,7 @@ impl Class {
 }
 
 impl Subscribers {
-    /// The subscriber of an address, if it is one of these.
+    /// The network of the subscriber that has this address; `None` if no subscriber has the address.
     fn of(&self, address: IpAddr) -> Option<IpAddr> {
         let [v4, v6] = self.each;
         let each = if address.is_ipv4() { v4 } else { v6 };

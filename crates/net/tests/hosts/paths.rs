@@ -8,10 +8,10 @@ use std::cell::Cell;
 use std::num::NonZeroU32;
 use std::rc::Rc;
 
-/// Headers of a segment with timestamps over IPv4.
+/// Headers of a segment with timestamps over IPv4, bytes.
 const HEADERS: u32 = 52;
 
-/// Releases both ends of a connection that is over, so that a later one cannot be taken for it.
+/// Releases both ends of a connection that is over, so that a later connection cannot be taken for this one.
 fn release(w: &mut World, ids: [ConnId; 2]) {
     w.hosts[1].unlisten(80);
     for (side, id) in ids.into_iter().enumerate() {
@@ -32,7 +32,7 @@ fn world(gateways: bool) -> World {
     w
 }
 
-/// Packets of more than 1300 bytes disappear on the way from the first host; the result counts them.
+/// Makes a path MTU black hole: packets of more than 1300 bytes disappear on the way from the first host. The result counts them.
 fn black_hole(w: &mut World) -> Rc<Cell<u32>> {
     let dropped = Rc::new(Cell::new(0));
     let counted = dropped.clone();
@@ -94,11 +94,12 @@ fn a_path_without_a_hole_is_searched_once() {
         release(&mut w, ids);
         c.segments_sent
     });
-    // The first one begins with shorter segments.
+    // The first connection begins with shorter segments.
     assert!(sent[0] > sent[1] && sent[1] == sent[2] && sent[0] < 1030, "{sent:?}");
 }
 
-/// How long after an outage of 70 s data of a transfer is acknowledged again. A second after the outage a second connection is opened.
+/// How long after the end of an outage of 70 s data of a transfer is acknowledged again. One second after the outage, a second connection
+/// to the same host is opened.
 fn goes_on_after(gateways: bool) -> Duration {
     let mut w = world(gateways);
     let (down, up) = (w.now + Duration::from_secs(2), w.now + Duration::from_secs(72));
@@ -132,7 +133,7 @@ fn goes_on_after(gateways: bool) -> Duration {
         if other && acknowledged(&w) > before {
             return w.now - up;
         }
-        assert!(w.step_by(if other { Instant::MAX } else { opens }), "it stands still for ever");
+        assert!(w.step_by(if other { Instant::MAX } else { opens }), "the transfer goes on at some time");
     }
 }
 

@@ -6,7 +6,7 @@ use skyhaul_base::{Duration, Instant};
 use skyhaul_net::host::{ConnId, Host, HostConfig, Merge, Outlet};
 use std::net::{IpAddr, SocketAddr};
 
-/// A link that carries a packet of 1500 bytes each millisecond, and holds at most two that wait.
+/// A link of 12 Mbit/s: a packet of 1500 bytes each millisecond. At most two packets wait.
 struct Link {
     free_at: Instant,
     now: Instant,
@@ -26,13 +26,14 @@ impl Outlet for Link {
         let mut packet = vec![0; most];
         let n = write(&mut packet)?;
         packet.truncate(n);
+        // 2/3 of a microsecond for each byte.
         self.free_at = self.free_at.max(self.now) + Duration::from_micros(n as u64 * 2 / 3);
         self.packets.push(packet);
         Ok(())
     }
 }
 
-/// Ten connections of one client and one of another send through a host with a limited link; the share of the other.
+/// Ten connections of one client and one connection of another client send through a host with a limited link.
 #[test]
 fn ten_connections_of_a_client_get_no_more_than_one_of_another() {
     let mut w = World::new(Instant::ZERO + Duration::from_secs(5), false, Weather::calm(ms(100)));
