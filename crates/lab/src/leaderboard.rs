@@ -1,7 +1,7 @@
 //! A leaderboard: all controls evaluated with the same cases, and one table over them.
 //!
-//! Each control has an evaluation of its own in the folder, written as soon as its cells have run; the table takes its
-//! numbers from their `evaluation.json`, as it does those of finished evaluations that are added.
+//! Each control has an evaluation of its own in the folder, written as soon as its cells have run. The table takes the numbers
+//! of a row from the `evaluation.json` of the control, also for finished evaluations that are added.
 
 use crate::clock;
 use crate::control;
@@ -17,7 +17,7 @@ use skyhaul_study::cache::Cache;
 use skyhaul_study::figure::FigureRenderer;
 use skyhaul_study::files::read_text;
 use skyhaul_study::format;
-use skyhaul_study::leaderboard::{Headlined, Leaderboard, Measured, Number, Row, SCHEMA, Section};
+use skyhaul_study::leaderboard::{NumberColumn, Leaderboard, Measured, Number, Row, SCHEMA, Section};
 use skyhaul_study::overview::places;
 use skyhaul_study::plan::Plan;
 use skyhaul_study::report;
@@ -39,7 +39,7 @@ pub const CONTROLS: &str = "controls";
 /// Xeon).
 pub const CELL_SECONDS: f64 = 0.07;
 
-/// What to evaluate, and where the table goes.
+/// What to evaluate, and the folder for the table.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// The controls, as for an evaluation; all built-in ones if empty.
@@ -106,9 +106,9 @@ fn quoted(word: &str) -> String {
 pub struct Extent {
     /// Controls that are evaluated.
     pub controls: usize,
-    /// Their different cells.
+    /// Cells of these controls; a cell that several controls share counts once.
     pub cells: usize,
-    /// Those of them that are in the cache.
+    /// Cells that are in the cache.
     pub cached: usize,
 }
 
@@ -120,7 +120,7 @@ impl Extent {
     }
 }
 
-/// Evaluations in progress.
+/// The evaluations of all controls in progress, and the table over them.
 #[derive(Debug)]
 pub struct Ranking {
     request: Request,
@@ -215,7 +215,7 @@ impl Ranking {
         &self.folder
     }
 
-    /// How much there is to run; what several controls share counts once.
+    /// How much there is to run.
     #[must_use]
     pub fn extent(&self, cache: Option<&Cache>) -> Extent {
         let mut keys = BTreeSet::new();
@@ -438,17 +438,17 @@ fn table_of(request: &Request, summary: &Value, rows: Vec<Row>) -> Leaderboard {
     let list = |v: &Value, key: &str| v[key].as_array().cloned().unwrap_or_default();
     let (mut requirements, mut not_measured) = (Vec::new(), Vec::new());
     for r in list(summary, "requirements") {
-        let is = Section { section: text(&r, "section"), title: text(&r, "title") };
-        let judged = |row: &Row| row.verdicts.get(&is.section).is_some_and(|v| *v != Judgement::NotMeasured);
+        let requirement = Section { section: text(&r, "section"), title: text(&r, "title") };
+        let judged = |row: &Row| row.verdicts.get(&requirement.section).is_some_and(|v| *v != Judgement::NotMeasured);
         if rows.iter().any(judged) {
             let mut cases: Vec<String> = list(&r, "claims").iter().map(|c| text(c, "case")).collect();
             cases.dedup();
-            requirements.push(Measured { is, cases });
+            requirements.push(Measured { requirement, cases });
         } else {
-            not_measured.push(is);
+            not_measured.push(requirement);
         }
     }
-    let headline = |h: &Value| Headlined {
+    let headline = |h: &Value| NumberColumn {
         title: text(h, "says"),
         unit: text(h, "unit"),
         better: serde_json::from_value(h["better"].clone()).unwrap_or_default(),
@@ -490,7 +490,7 @@ pub fn shown(l: &Leaderboard) -> String {
         l.engine
     );
     let counted = [Judgement::Met, Judgement::NotMet, Judgement::Undecided];
-    let heads: Vec<String> = l.numbers.iter().map(Headlined::heading).collect();
+    let heads: Vec<String> = l.numbers.iter().map(NumberColumn::heading).collect();
     let heads: Vec<&str> = ["control"]
         .into_iter()
         .chain(counted.map(Judgement::word))
@@ -498,19 +498,19 @@ pub fn shown(l: &Leaderboard) -> String {
         .collect();
     let mut grid = Grid::new(&heads);
     for r in &l.rows {
-        let number = |n: &Headlined| {
+        let number = |n: &NumberColumn| {
             r.numbers.get(&n.title).map_or("–".to_owned(), |v| format::brief(&v.estimate()))
         };
         let counts = counted.map(|j| r.count(j).to_string());
         grid.row([r.control.clone()].into_iter().chain(counts).chain(l.numbers.iter().map(number)).collect());
     }
     out.push_str(&grid.lines(0));
-    let heads: Vec<String> = l.requirements.iter().map(|m| format!("§{}", m.is.section)).collect();
+    let heads: Vec<String> = l.requirements.iter().map(|m| format!("§{}", m.requirement.section)).collect();
     let heads: Vec<&str> = ["control"].into_iter().chain(heads.iter().map(String::as_str)).collect();
     let mut grid = Grid::new(&heads);
     for r in &l.rows {
         let mark = |m: &Measured| {
-            let j = r.verdicts.get(&m.is.section).copied().unwrap_or(Judgement::NotMeasured);
+            let j = r.verdicts.get(&m.requirement.section).copied().unwrap_or(Judgement::NotMeasured);
             j.symbol().to_owned()
         };
         grid.row([r.control.clone()].into_iter().chain(l.requirements.iter().map(mark)).collect());

@@ -1,5 +1,5 @@
-//! A leaderboard: the evaluations of several controls side by side, a row per control, with the verdict on each requirement
-//! and some numbers. Everything in it is in the evaluations too.
+//! A leaderboard: the evaluations of several congestion controls side by side, a row per control, with the verdict on each
+//! requirement and some numbers. Each verdict and number is one of an evaluation.
 
 use crate::format;
 use crate::model::Preference;
@@ -24,59 +24,59 @@ pub struct Leaderboard {
     pub engine: String,
     /// Date and time, in UTC (RFC 3339).
     pub created: String,
-    /// The processor that it ran on.
+    /// The processor on which the table was made.
     pub processor: String,
     /// How much of each case ran: `quick` or `full`.
     pub profile: String,
-    /// The command that repeats it.
+    /// The command that makes the table again.
     pub command: String,
-    /// The options behind the control and the cases in the command that repeats one evaluation.
+    /// The options at the end of the command that repeats one evaluation, behind the control and the cases.
     pub options: String,
     /// The requirements that were measured.
     pub requirements: Vec<Measured>,
     /// The requirements without a verdict for any control.
     pub not_measured: Vec<Section>,
-    /// The numbers.
-    pub numbers: Vec<Headlined>,
-    /// The controls, that with the most requirements met first.
+    /// The columns of numbers.
+    pub numbers: Vec<NumberColumn>,
+    /// The controls; the one with the most requirements met comes first.
     pub rows: Vec<Row>,
 }
 
-/// A requirement.
+/// Number and title of a requirement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
-    /// Its number.
+    /// Number of the requirement, that of its section in the document.
     pub section: String,
-    /// Its title.
+    /// Title of the requirement.
     pub title: String,
 }
 
-/// A requirement with a verdict.
+/// A requirement on which some control has a verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measured {
-    /// Its number and title.
+    /// Number and title of the requirement.
     #[serde(flatten)]
-    pub is: Section,
-    /// The cases that answer it.
+    pub requirement: Section,
+    /// The cases whose claims answer the requirement.
     pub cases: Vec<String>,
 }
 
 /// A column of numbers: a headline of the overview.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Headlined {
-    /// Its title.
+pub struct NumberColumn {
+    /// Title of the numbers.
     pub title: String,
-    /// Its unit; empty for a number without one.
+    /// Unit of the numbers; empty for numbers without one.
     pub unit: String,
-    /// Whether more or less is better; `None` if neither is.
+    /// Whether more or less is better; `None`: neither.
     pub better: Option<Preference>,
-    /// The case that measures it.
+    /// The case that measures the numbers.
     pub case: String,
     /// The place of the case on the page of an evaluation.
     pub anchor: String,
 }
 
-impl Headlined {
+impl NumberColumn {
     /// Title and unit.
     #[must_use]
     pub fn heading(&self) -> String {
@@ -84,20 +84,20 @@ impl Headlined {
     }
 }
 
-/// A control.
+/// The row of a control.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The control, as it was given.
     pub control: String,
-    /// The page of its evaluation, relative to the folder of the leaderboard.
+    /// The page of the control's evaluation: a path relative to the folder of the leaderboard, or a `file:` address.
     pub page: String,
-    /// The command that repeats its evaluation, without cases and options; missing where no command does: a control of
-    /// one's own in Python.
+    /// The command that repeats the control's evaluation, without cases and options. It is missing for a control of one's own in
+    /// Python, which no command repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// The verdict on each requirement, by its number.
     pub verdicts: BTreeMap<String, Judgement>,
-    /// Each number by its title; missing where there is none.
+    /// Each number by the title of its column; a number that was not measured is missing.
     pub numbers: BTreeMap<String, Number>,
 }
 
@@ -106,14 +106,14 @@ pub struct Row {
 pub struct Number {
     /// The mean.
     pub mean: f64,
-    /// Half-width of its 95 % interval; missing with a single seed.
+    /// Half-width of the 95 % interval of the mean; missing with a single seed.
     pub ci95: Option<f64>,
     /// Number of seeds.
     pub n: usize,
 }
 
 impl Number {
-    /// The same as an estimate.
+    /// The number as an estimate.
     #[must_use]
     pub fn estimate(self) -> Estimate {
         Estimate { mean: self.mean, half: self.ci95.unwrap_or(f64::INFINITY), n: self.n }
@@ -129,7 +129,7 @@ impl Row {
 }
 
 impl Leaderboard {
-    /// The command that repeats some cases of a row.
+    /// The command that repeats some cases of a row; `None` if no command does.
     #[must_use]
     pub fn repeat(&self, row: &Row, cases: &[String]) -> Option<String> {
         let parts = row.command.iter().chain(cases).chain([&self.options]).filter(|p| !p.is_empty());

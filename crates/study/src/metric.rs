@@ -29,7 +29,7 @@ pub struct PlannedMetric {
     pub base: Vec<Option<usize>>,
     /// Earlier metrics that the expression names, here or at the base.
     pub needs: Vec<String>,
-    /// What stands for the values over the seeds, if the study says so.
+    /// The statistic that summarises the values over the seeds, if the study says so.
     pub summary: Option<Summary>,
 }
 

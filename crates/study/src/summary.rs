@@ -1,9 +1,9 @@
-//! What stands for the values of a metric over the seeds.
+//! The statistic that summarises the values of a metric over the seeds.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What stands for the values over the seeds.
+/// The statistic that summarises the values of a metric over the seeds.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Summary {

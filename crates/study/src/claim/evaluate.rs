@@ -147,12 +147,12 @@ impl CaseEvaluator<'_> {
         Some(DecidingQuantity::new(quantity, &e))
     }
 
-    /// What stands for the values at a point.
+    /// The mean or the median of the values at a point.
     fn center(&self, p: Point) -> Center {
         Center::of(self.summary(&[p]), self.values(p))
     }
 
-    /// What stands for the paired differences `left − scale·right − offset`.
+    /// The mean or the median of the paired differences `left − scale·right − offset`.
     pub(super) fn difference(&self, left: Point, right: Point, scale: f64, offset: f64) -> Center {
         let values = stats::differences(self.values(left), self.values(right), scale, offset);
         Center::of(self.summary(&[left, right]), &values)

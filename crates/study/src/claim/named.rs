@@ -1,4 +1,4 @@
-//! What was measured of a control under test, in words: every number with the name of its control and its unit.
+//! The values behind a claim on a control under test, in words: every number with the name of its control and its unit.
 
 use super::evaluate::CaseEvaluator;
 use super::{Point, Test};
@@ -8,7 +8,7 @@ use crate::space::Space;
 use crate::stats::{self, Estimate};
 use crate::summary::Summary;
 
-/// Unit of a difference of two values: that of two percentages is in percentage points.
+/// Unit of a difference of two values: two percentages differ by percentage points.
 fn of_difference(unit: &str) -> &str {
     if unit.starts_with('%') { "points" } else { unit }
 }
@@ -60,7 +60,7 @@ impl CaseEvaluator<'_> {
         &self.results.plan.metrics[p.metric].unit
     }
 
-    /// Both values with their names.
+    /// Both values with their names. `half` is the half-width of the interval that decides how many digits a mean has.
     fn pair(&self, first: Point, last: Point, half: f64) -> String {
         let value = |p: Point| match self.summary(&[first, last]) {
             Summary::Mean => with_unit(format::rounded(self.estimate(p).mean, half), self.unit(p)),
@@ -80,13 +80,13 @@ impl CaseEvaluator<'_> {
         file.study.axis.iter().zip(index).map(|(a, i)| (a.name.as_str(), a.label(i))).collect()
     }
 
-    /// The two points, with that of the candidate last if only one of them has it.
+    /// The two points, the one of the candidate last if only one of them is the candidate's.
     fn in_order(&self, left: Point, right: Point) -> (Point, Point) {
         let (l, r) = (self.labels(left), self.labels(right));
-        let tests = |own: &[(&str, String)], other: &[(&str, String)]| {
+        let tests_candidate = |own: &[(&str, String)], other: &[(&str, String)]| {
             own.iter().zip(other).any(|(a, b)| a.1 == CANDIDATE && b.1 != CANDIDATE)
         };
-        if tests(&l, &r) && !tests(&r, &l) { (right, left) } else { (left, right) }
+        if tests_candidate(&l, &r) && !tests_candidate(&r, &l) { (right, left) } else { (left, right) }
     }
 
     /// The names of two points: the labels of the axes in which they differ.

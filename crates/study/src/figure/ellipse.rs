@@ -4,7 +4,7 @@
 use crate::stats::mean;
 use skyhaul_base::math;
 
-/// Corners of the line that draws an ellipse.
+/// Number of corners of the closed line that stands for an ellipse.
 const CORNERS: usize = 64;
 
 /// The points p with `(p − m)ᵀ C⁻¹ (p − m) = 1`, with the means m and the sample covariance C of the pairs. `None` for
@@ -22,7 +22,7 @@ pub(super) fn outline(x: &[f64], y: &[f64]) -> Option<Vec<(f64, f64)>> {
     if xx + yy <= 0.0 {
         return None;
     }
-    // The Cholesky factor of the covariance maps the unit circle to the ellipse.
+    // The Cholesky factor of the covariance, with the rows (across, 0) and (along, rest), maps the unit circle to the ellipse.
     let across = math::sqrt(xx);
     let along = if xx > 0.0 { xy / across } else { 0.0 };
     let rest = math::sqrt((yy - along * along).max(0.0));

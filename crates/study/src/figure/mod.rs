@@ -386,7 +386,7 @@ impl Draw<'_> {
         self.finish(rows, &[], scale, x_title, y_title, false)
     }
 
-    /// What stands for the values of a metric. An ellipse of one standard deviation is about means.
+    /// The statistic that summarises the values of a metric. An ellipse of one standard deviation is about means.
     fn shown(&self, metric: usize) -> Summary {
         if self.figure.band == Band::Ellipse { Summary::Mean } else { self.results.shown(metric) }
     }

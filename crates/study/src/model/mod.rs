@@ -187,7 +187,7 @@ pub struct Metric {
     /// Unit of the value, e.g. `segments/s`; empty for a pure number.
     #[serde(default)]
     pub unit: String,
-    /// What stands for the values over the seeds, in verdicts, tables and figures. By default verdicts are on means, and
+    /// The statistic that summarises the values over the seeds, in verdicts, tables and figures. By default verdicts are on means, and
     /// tables and figures show the medians of a metric in a unit of time whose values are skewed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,

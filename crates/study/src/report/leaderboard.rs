@@ -1,10 +1,10 @@
-//! The page of a leaderboard: one table that its headings sort. Each cell leads to the evaluation behind it, and names the
-//! command that repeats it.
+//! The page of a leaderboard: one table that its headings sort. Each cell leads to the evaluation behind the cell, and names the
+//! command that repeats that evaluation.
 
 use super::parts::{escape, head};
 use super::requirements::class;
 use crate::format;
-use crate::leaderboard::{Headlined, Leaderboard, Measured, Row};
+use crate::leaderboard::{NumberColumn, Leaderboard, Measured, Row};
 use crate::model::Preference;
 use crate::requirement::Judgement;
 use std::fmt::Write as _;
@@ -51,7 +51,7 @@ pub fn leaderboard(l: &Leaderboard) -> String {
         heading(&mut b, first, "", "", &n.heading());
     }
     for m in &l.requirements {
-        heading(&mut b, "ascending", "section", &m.is.title, &format!("§{}", m.is.section));
+        heading(&mut b, "ascending", "section", &m.requirement.title, &format!("§{}", m.requirement.section));
     }
     b.push_str("</tr></thead><tbody>\n");
     for r in &l.rows {
@@ -63,7 +63,7 @@ pub fn leaderboard(l: &Leaderboard) -> String {
     b
 }
 
-/// A heading that sorts, first in this order.
+/// A heading that sorts. `first` is the order at the first click, `ascending` or `descending`.
 fn heading(b: &mut String, first: &str, class: &str, title: &str, text: &str) {
     let attribute = |name: &str, value: &str| {
         if value.is_empty() { String::new() } else { format!(" {name}=\"{}\"", escape(value)) }
@@ -77,7 +77,7 @@ fn mark(j: Judgement) -> String {
     format!("<span class=\"badge {}\">{}</span>", class(j), j.symbol())
 }
 
-/// What a verdict sorts by, the best first; nothing for one that is not there.
+/// The key by which a verdict sorts, the best verdict first; empty keys come last.
 const fn rank(j: Judgement) -> &'static str {
     match j {
         Judgement::Met => "0",
@@ -104,7 +104,7 @@ fn row(b: &mut String, l: &Leaderboard, r: &Row) {
     b.push_str("</tr>\n");
 }
 
-fn number(b: &mut String, l: &Leaderboard, r: &Row, n: &Headlined) {
+fn number(b: &mut String, l: &Leaderboard, r: &Row, n: &NumberColumn) {
     let Some(value) = r.numbers.get(&n.title) else {
         b.push_str("<td class=\"number\" data-value=\"\">–</td>");
         return;
@@ -123,13 +123,13 @@ fn number(b: &mut String, l: &Leaderboard, r: &Row, n: &Headlined) {
 }
 
 fn verdict(b: &mut String, l: &Leaderboard, r: &Row, m: &Measured) {
-    let j = r.verdicts.get(&m.is.section).copied().unwrap_or(Judgement::NotMeasured);
-    let says = format!("{}: §{} {}: {}", r.control, m.is.section, m.is.title, j.word());
-    let to = link(l, r, &format!("r-{}", m.is.section), &m.cases, &says, j.symbol());
+    let j = r.verdicts.get(&m.requirement.section).copied().unwrap_or(Judgement::NotMeasured);
+    let says = format!("{}: §{} {}: {}", r.control, m.requirement.section, m.requirement.title, j.word());
+    let to = link(l, r, &format!("r-{}", m.requirement.section), &m.cases, &says, j.symbol());
     let _ = write!(b, "<td class=\"verdict {}\" data-value=\"{}\">{to}</td>", class(j), rank(j));
 }
 
-/// A link to a place on the page of an evaluation, with what it is about and the command that repeats it.
+/// A link to a place on the page of an evaluation. `says` is what the link is about, `cases` are those of the command that repeats them.
 fn link(l: &Leaderboard, r: &Row, anchor: &str, cases: &[String], says: &str, inside: &str) -> String {
     let to = if anchor.is_empty() { r.page.clone() } else { format!("{}#{anchor}", r.page) };
     let command = l.repeat(r, cases);
@@ -150,8 +150,8 @@ fn sections(b: &mut String, l: &Leaderboard) {
         let _ = writeln!(
             b,
             "<dt>§{}</dt><dd>{} <small>(cases: {})</small></dd>",
-            escape(&m.is.section),
-            escape(&m.is.title),
+            escape(&m.requirement.section),
+            escape(&m.requirement.title),
             escape(&m.cases.join(", "))
         );
     }
