@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records a table of skyhaul evaluate --all in docs/leaderboard.json, and writes docs/leaderboard.md from it.
+"""Records a table of skyhaul evaluate --all in docs/leaderboard.json, and writes docs/leaderboard.md from that.
 
     tools/leaderboard.py results/evaluate-all-quick/leaderboard.json
     tools/leaderboard.py
@@ -37,6 +37,7 @@ def number(value: dict | None) -> str:
 
 
 def decimals(x: float, significant: int) -> int:
+    """The number of decimals with which `x` shows `significant` significant digits."""
     return max(0, significant - 1 - math.floor(math.log10(abs(x))))
 
 
@@ -134,7 +135,7 @@ def main() -> None:
                     f"leaderboard: {source}: no command repeats the row {row['control']!r}: leave it out"
                 )
         text = page(record, PAGE.read_text(encoding="utf-8"))
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         sys.exit(f"leaderboard: {source} is no table of skyhaul evaluate --all: {error}")
     # Pages of single evaluations are not recorded.
     for row in record["rows"]:

@@ -3,9 +3,10 @@
 
     tools/verdicts.py results/reproduce/summary.json [...]
 
-A table whose header begins with | study | hold | differ | undecided | has a row per study of the page's
-folder, or per folder (in backquotes). The first three numbers of a row are findings; those of folders also
-get the other columns of docs/studies.md. Rows of studies that the results do not have stay as they are.
+A table whose header begins with | study | hold | differ | undecided | has a row for each study of the folder
+that the page is about, or, in docs/studies.md, for each folder (in backquotes). The first three numbers of a
+row count findings by verdict; a row of a folder has all columns written again. Rows of studies that the
+results do not have stay as they are.
 """
 
 import json
@@ -16,7 +17,7 @@ import sys
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
 HEADER = re.compile(r"\| study \| hold \| differ \| undecided \|")
 COUNTS = ("holds", "differs", "undecided")
-# The folder of the studies in a table of a page that is not named after one.
+# The folder of the studies in a section whose page is not named after that folder.
 SECTIONS = {"Splitting the path": "splitting"}
 
 
@@ -35,6 +36,7 @@ def rows(paths: list[str]) -> tuple[dict[tuple[str, str], list[int]], dict[str, 
 
 
 def rewritten(page: pathlib.Path, studies: dict, folders: dict) -> str:
+    """The text of a page with the counts written again."""
     folder, section, inside, lines = page.stem, "", False, []
     total: list[int] = []
     for line in page.read_text(encoding="utf-8").split("\n"):
@@ -59,7 +61,7 @@ def main() -> None:
         sys.exit("verdicts: name a summary.json of skyhaul reproduce, as in results/reproduce/")
     try:
         studies, folders = rows(sys.argv[1:])
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         sys.exit(f"verdicts: this is no summary of skyhaul reproduce: {error}")
     for page in [DOCS / "studies.md", *sorted(DOCS.glob("papers/*.md"))]:
         before = page.read_text(encoding="utf-8")

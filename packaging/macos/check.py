@@ -1,6 +1,6 @@
 """Checks a program for macOS without running it: check.py PROGRAM
 
-It may load only what every macOS has, and on Apple's processors it needs a signature.
+A program may load only libraries that every macOS has, and on Apple's processors a program needs a signature.
 """
 
 import pathlib
@@ -9,7 +9,7 @@ import sys
 from macholib.mach_o import LC_CODE_SIGNATURE
 from macholib.MachO import MachO
 
-ARM64 = 0x0100000C
+ARM64 = 0x0100000C  # CPU_TYPE_ARM64 of <mach/machine.h>.
 
 for header in MachO(sys.argv[1]).headers:
     loaded = [name for _, _, name in header.walkRelocatables()]

@@ -1,4 +1,4 @@
-// ProcessPrng of Windows 10 for a Wine that has no bcryptprimitives.dll; for tests only, it is in no package.
+// ProcessPrng of Windows 10 for a Wine that has no bcryptprimitives.dll. Only tests use this library; no package has it.
 #include <stddef.h>
 
 unsigned char __stdcall SystemFunction036(void *data, unsigned long size); // RtlGenRandom

@@ -1,4 +1,4 @@
-"""Packages that only parts of this package need: the extras of `pyproject.toml`."""
+"""Other packages that only parts of this package need: the extras of `pyproject.toml`."""
 
 import importlib
 from typing import Any
@@ -9,14 +9,14 @@ EXTRAS = {
     "plot": {"vl_convert": "vl-convert-python>=1.9,<2"},
     "rl": {"gymnasium": "gymnasium>=1.2,<2"},
 }
-"""The extras: their modules, each with its requirement."""
+"""By the name of an extra: its modules, each with the requirement that pip installs."""
 
 
 def hint(what: str, extra: str, *modules: str) -> str:
-    """What to install for a purpose.
+    """A line that says what to install for a purpose.
 
-    It names requirements, not this package with the extra: an index may have another package of that name,
-    and pip would install it.
+    The line names requirements, not this package with the extra: an index may have another package of that
+    name, and pip would install that one.
     """
     requirements = [EXTRAS[extra][m] for m in modules]
     names = " and ".join(r.partition(">")[0] for r in requirements)

@@ -1,4 +1,4 @@
-"""The pixels of images, without a library, and of pages in a headless browser."""
+"""Counts of the pixels of PNG images, without a library, and of pages in a headless browser."""
 
 import os
 import shutil
@@ -8,12 +8,12 @@ from collections import Counter
 
 
 def png(data):
-    """Width, height and how many pixels have which colour, of a PNG of eight bits per channel."""
+    """Width, height and the number of pixels of each colour, of a PNG of eight bits per channel."""
     assert data.startswith(b"\x89PNG\r\n\x1a\n")
     width, height = (int.from_bytes(data[at : at + 4]) for at in (16, 20))
     depth, kind, interlaced = data[24], data[25], data[28]
     assert (depth, interlaced) == (8, 0)
-    channels = {2: 3, 6: 4}[kind]
+    channels = {2: 3, 6: 4}[kind]  # Colour types: RGB, and RGB with alpha.
     packed, at = b"", 8
     while at < len(data):
         length = int.from_bytes(data[at : at + 4])
@@ -33,7 +33,7 @@ def png(data):
 
 
 def _unfiltered(kind, line, above, channels):
-    """A line of pixels (section 9 of the PNG specification)."""
+    """A line of pixels without the filter `kind` (section 9 of the PNG specification)."""
     for i, value in enumerate(line) if kind else ():
         left = line[i - channels] if i >= channels else 0
         up = above[i]
@@ -46,6 +46,7 @@ def _unfiltered(kind, line, above, channels):
             case 3:
                 guess = (left + up) // 2
             case 4:
+                # The Paeth predictor.
                 far = [abs(up - corner), abs(left - corner), abs(left + up - 2 * corner)]
                 guess = (left, up, corner)[far.index(min(far))]
         line[i] = (value + guess) & 0xFF
@@ -59,7 +60,7 @@ def browser():
 
 
 def screenshot(page, folder, size=(1000, 4000), wait_ms=20_000):
-    """The pixels of a page, by its address, as `png` gives them. No other host is reached."""
+    """The pixels of the page at an address, as `png` counts them. The browser reaches no other host."""
     picture = folder / "page.png"
     line = [
         browser(),
@@ -81,6 +82,6 @@ def screenshot(page, folder, size=(1000, 4000), wait_ms=20_000):
 
 
 def near(colours, wanted, by=10):
-    """How many pixels have almost this colour, such as "#0072B2"."""
+    """The number of pixels of almost this colour, such as "#0072B2": each channel differs by `by` at most."""
     parts = [int(wanted[i : i + 2], 16) for i in (1, 3, 5)]
     return sum(n for c, n in colours.items() if all(abs(a - b) <= by for a, b in zip(c, parts, strict=True)))

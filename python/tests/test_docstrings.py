@@ -38,7 +38,7 @@ def members():
 
 
 def fields():
-    """Annotated attributes of public classes: their names, whether a text follows, and that text."""
+    """Annotated attributes of public classes: their names, and the text that follows, or None."""
     public = {name for module in modules() for name in module.__all__} | {"Estimate"}
     for file in [*PACKAGE.glob("*.py"), STUB]:
         for node in ast.parse(file.read_text(encoding="utf-8")).body:

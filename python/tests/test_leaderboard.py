@@ -1,4 +1,4 @@
-"""The page of the leaderboard against the record that it is written from."""
+"""The page of the leaderboard against docs/leaderboard.json, from which the page is written."""
 
 import importlib
 import json
@@ -68,6 +68,7 @@ def test_what_is_no_table_is_refused_in_one_line(tool, tmp_path, monkeypatch, re
     own = {**record, "rows": [{k: v for k, v in row.items() if k != "command"}]}
     for content, words in [
         ("{", "no table"),
+        ("[]", "no table"),
         (json.dumps({"schema": "skyhaul.evaluate/1"}), "accepted"),
         (json.dumps(own), "no command repeats"),
     ]:

@@ -1,4 +1,4 @@
-"""Numbers of the pages against the cheap commands that print them: the register is numbers.toml."""
+"""Numbers of the pages against the commands that print them quickly: numbers.toml lists both."""
 
 import functools
 import json
@@ -24,7 +24,7 @@ def flat(text):
 
 
 def printed(page, says):
-    """The numbers of a page where `says` has {}."""
+    """The numbers that stand on a page in place of each {} of `says`."""
     pattern = NUMBER.join(re.escape(part) for part in flat(says).split("{}"))
     found = re.findall(pattern, page)
     assert len(found) == 1, f"{len(found)} times on the page: {says}"
@@ -34,7 +34,7 @@ def printed(page, says):
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
-    """Runs a command once: what it prints as JSON, and its folder. A block of a page is there as geo.toml."""
+    """Runs a command once: what it prints as JSON, and its folder. A block of a page is geo.toml there."""
 
     @functools.cache
     def run(command, page=None, block=None):

@@ -1,4 +1,4 @@
-"""Pages that are read from top to bottom: files, commands and Python lines work as a reader types them."""
+"""Pages that are read from top to bottom: files, commands and Python blocks work as a reader types them."""
 
 import os
 import re
@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Python imports only the packages of the lock file that make demo installs: a page asks for no other one.
+# Makes Python import only the packages of the lock file that `make demo` installs: no page needs another one.
 GUARD = """
 import importlib.abc, sys
 
@@ -33,7 +33,7 @@ def locked(name):
 
 
 def absent():
-    """The modules that are here and not in the environment of make demo."""
+    """The modules that are installed here and not in the environment of `make demo`."""
     there = locked("requirements.lock") | {"skyhaul", "pip", "setuptools"}
     return {
         module
@@ -84,7 +84,7 @@ class Session:
 
 
 def follow(page, folder, elsewhere=()):
-    """Does what the page says, and returns what was printed. `elsewhere` begins lines for other programs."""
+    """Does what the page says, and returns what was printed; skips lines that begin with `elsewhere`."""
     reader = Session(folder)
     printed = []
     for language, block, before in blocks(ROOT / "docs" / page):
@@ -165,7 +165,7 @@ def test_the_extras_are_those_of_the_package():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = {name: sorted(modules.values()) for name, modules in _optional.EXTRAS.items()}
     assert extras == {name: sorted(r) for name, r in project["optional-dependencies"].items()}
-    # The command says it too.
+    # The command names the same requirement.
     (plot,) = project["optional-dependencies"]["plot"]
     assert f"pip install '{plot}'" in (ROOT / "crates/lab/src/picture.rs").read_text(encoding="utf-8")
 

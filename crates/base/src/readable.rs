@@ -5,9 +5,9 @@ use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 
-/// Significant digits of measured values in studies, where they are compared.
+/// Number of significant digits of measured values in studies, where values are compared.
 pub const COMPARED: i32 = 4;
-/// Significant digits elsewhere.
+/// Number of significant digits elsewhere.
 pub const USUAL: i32 = 3;
 
 /// The number `x` with `digits` significant digits, or with all digits before the decimal point if there are more, and without

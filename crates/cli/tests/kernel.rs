@@ -13,7 +13,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Programs in the kernel, as a need for `SKYHAUL_REQUIRE`.
+/// The name in `SKYHAUL_REQUIRE` of a kernel that takes congestion controls as BPF programs.
 const BPF: &str = "kernel-bpf";
 
 static KERNEL: Mutex<()> = Mutex::new(());
@@ -64,7 +64,7 @@ impl Drop for Remove {
     }
 }
 
-/// A turn at the kernel; `None`, after a skip with the reason, where it takes no such programs.
+/// A turn at the kernel; `None`, after a skip with the reason, where the kernel takes no congestion controls as programs.
 fn turn() -> Option<MutexGuard<'static, ()>> {
     let turn = KERNEL.lock().unwrap_or_else(PoisonError::into_inner);
     if !need::program("bpftool") || !need::program("ss") {
@@ -82,8 +82,8 @@ fn turn() -> Option<MutexGuard<'static, ()>> {
     Some(turn)
 }
 
-/// Sends a megabyte over the loopback interface of a new network namespace whose default control is this one. Whether the connection
-/// had the control.
+/// Sends 1 MiB over the loopback interface of a new network namespace whose default control is `kernel`. Returns whether the connection
+/// had that control; `None` where no namespace can be made.
 fn carries(kernel: &str) -> Option<bool> {
     let space = need::granted(Namespace::new())?;
     space.sysctl("net/ipv4/tcp_congestion_control", kernel).expect("it may be the default");

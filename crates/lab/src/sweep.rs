@@ -11,10 +11,10 @@ use skyhaul_study::plan::Plan;
 use std::path::Path;
 use toml::{Table, Value};
 
-/// Largest number of figures per metric if more than two keys vary; with more, the metric has none.
+/// Maximum number of figures of a metric if more than two keys vary. A metric that needed more figures has none.
 const MOST_FIGURES: usize = 12;
 
-/// Columns of the table of cells that are no axes.
+/// Names of columns of the table of cells, which no axis may have.
 const RESERVED: [&str; 3] = ["metric", "seed", "reading"];
 
 /// Name of the study in messages.
@@ -32,7 +32,7 @@ pub struct Sweep {
     pub title: String,
     /// The keys that vary.
     pub axes: Vec<SweepAxis>,
-    /// The metrics: name, if it has one, and expression.
+    /// The metrics: the name, if the option gives one, and the expression.
     pub metrics: Vec<(Option<String>, String)>,
 }
 
@@ -41,7 +41,7 @@ pub struct Sweep {
 pub struct SweepAxis {
     /// The key of the scenario.
     pub key: String,
-    /// Its values, each with a name if it has one.
+    /// Values of the key, each with its label if it has one.
     pub values: Vec<(Option<String>, Value)>,
 }
 
@@ -107,10 +107,10 @@ fn named(text: &str) -> Result<(Option<String>, String), LabError> {
 }
 
 impl Sweep {
-    /// The study that runs it.
+    /// The study that runs the sweep.
     ///
     /// # Errors
-    /// If standard input cannot be read, or is no scenario.
+    /// If the scenario comes from standard input, which cannot be read or is no scenario.
     pub fn study(&self) -> Result<StudyFile, LabError> {
         // Relative paths of the scenario start from the current folder.
         Ok(StudyFile::parse(&self.text()?, Path::new(NAME))?)
@@ -132,7 +132,7 @@ impl Sweep {
         studies::plan(file).map_err(|e| match e {
             LabError::Study(StudyError::Invalid { key, message, accepted, .. }) => {
                 let (path, key) = self.place(&key).unwrap_or((NAME, &key));
-                // The expression is the place.
+                // The expression is already the key of the error.
                 let message = message.strip_prefix(&format!("in `{key}`: ")).unwrap_or(&message).to_owned();
                 StudyError::Invalid { path: path.into(), line: None, key: key.to_owned(), message, accepted }
                     .into()
@@ -141,7 +141,7 @@ impl Sweep {
         })
     }
 
-    /// Option and value that made a key of the study.
+    /// The option of the command, and its key or expression, from which a key of the study comes.
     fn place(&self, key: &str) -> Option<(&'static str, &str)> {
         let (list, rest) = key.split_once('[')?;
         let index: usize = rest.split_once(']')?.0.parse().ok()?;
@@ -234,7 +234,7 @@ impl Sweep {
             let axis = &self.axes[i];
             axis.values.iter().map(move |(label, value)| match (label, value) {
                 (Some(label), _) => Some((i, Value::from(label.as_str()))),
-                // A table or an array is no name of a value.
+                // A figure selects no value by a table or an array.
                 (None, Value::Table(_) | Value::Array(_)) => None,
                 (None, value) => Some((i, value.clone())),
             })
@@ -282,7 +282,7 @@ impl Sweep {
 }
 
 impl SweepAxis {
-    /// The values if all are numbers without names.
+    /// The values if all are numbers without labels.
     fn numbers(&self) -> Option<Vec<f64>> {
         let number = |(label, value): &(Option<String>, Value)| match (label, value) {
             (None, Value::Integer(n)) => Some(*n as f64),
@@ -293,12 +293,12 @@ impl SweepAxis {
     }
 }
 
-/// A value as a title writes it.
+/// A value without the quotes of TOML.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A name for an expression: that of its last quantity.
+/// A name for an expression: the name of its last quantity.
 fn name_of(expression: &str) -> String {
     let mut named = names_in(expression).into_iter().filter_map(|name| match name {
         Name::Flow { quantity, .. } | Name::Run(quantity) => Some(quantity),
@@ -309,12 +309,12 @@ fn name_of(expression: &str) -> String {
     named.next_back().unwrap_or_else(|| "value".to_owned())
 }
 
-/// Whether an expression has a quantity of flows.
+/// Whether an expression names a quantity of flows.
 fn names_flow(expression: &str) -> bool {
     names_in(expression).iter().any(|name| matches!(name, Name::Flow { .. }))
 }
 
-/// The unit of an expression that is one quantity, summed or averaged; unknown for others.
+/// The unit of an expression that is one quantity or its sum, mean, minimum or maximum over flows; unknown for other expressions.
 fn unit_of(expression: &str) -> Option<&'static str> {
     let inner = ["sum", "mean", "min", "max"]
         .iter()

@@ -1,4 +1,4 @@
-//! Reads which satellites carry a link, without touching the link.
+//! Which satellites carry a link, for observers of a run: the link itself is not read.
 
 use crate::config::Config;
 use crate::sky::Sky;
@@ -15,7 +15,7 @@ pub struct Reading {
     pub elevation: f64,
 }
 
-/// Repeats the flight of a link for those who look at it.
+/// Computes the course of a link, the one of its [`Flight`](crate::Flight), once more for observers.
 #[derive(Debug)]
 pub struct Gauge {
     tracker: Tracker,
@@ -23,7 +23,7 @@ pub struct Gauge {
 }
 
 impl Gauge {
-    /// A gauge at the start of a run. `sky` is that of the configuration.
+    /// A gauge at the start of a run. `sky` was made from the same configuration.
     #[must_use]
     pub fn new(config: &Config, sky: Arc<Sky>) -> Self {
         let mut tracker = Tracker::new(config, sky);

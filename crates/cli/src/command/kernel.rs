@@ -15,7 +15,7 @@ pub(crate) fn run(command: &KernelCommand) -> Result<(), Stop> {
     }
 }
 
-/// Every name is checked before anything is changed.
+/// The controls of these names: every name is checked before the kernel is changed.
 fn named(names: &[String]) -> Result<Vec<&'static Control>, Stop> {
     names.iter().map(|n| find(n).map_err(Stop::bad)).collect()
 }

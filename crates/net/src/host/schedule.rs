@@ -41,7 +41,7 @@ pub struct Schedule {
 pub(super) struct Place {
     /// The number of its class.
     pub(super) class: u16,
-    /// The client of the connection, or its subscriber if a rate limits that: parties of a class take turns.
+    /// The client of the connection, or its subscriber if a rate limits the connection: parties of a class take turns.
     pub(super) party: IpAddr,
     /// The number of the [`Subscribers`] whose rate limits it.
     pub(super) limit: Option<u16>,

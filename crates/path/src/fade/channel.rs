@@ -5,7 +5,7 @@ use super::carrier::Carrier;
 use alloc::collections::VecDeque;
 use skyhaul_base::{Instant, Rate};
 
-/// A channel at a time of a run, which goes on change by change.
+/// A channel at a time of a run; [`Channel::step`] advances to the time of the next change.
 #[derive(Clone, Debug)]
 pub(super) struct Channel<S> {
     sky: S,
@@ -16,14 +16,16 @@ pub(super) struct Channel<S> {
 #[derive(Clone, Debug)]
 struct Adaptation {
     carrier: Carrier,
-    /// The last chosen ModCod, and the one in use.
+    /// The ModCod that was chosen last: an index of the carrier's table.
     chosen: usize,
+    /// The ModCod in use.
     used: usize,
+    /// ModCods that were chosen and are not in use yet, with the time from which they are.
     coming: VecDeque<(Instant, usize)>,
 }
 
 impl<S: Sky> Channel<S> {
-    /// The channel of a carrier, or one without, at the start of a run.
+    /// The channel at the start of a run, with or without a carrier.
     pub(super) fn start(sky: S, carrier: Option<Carrier>) -> Self {
         let adaptation = carrier.map(|carrier| {
             let chosen = carrier.choose(sky.weather().attenuation, None);
@@ -42,7 +44,7 @@ impl<S: Sky> Channel<S> {
         self.adaptation.as_ref().and_then(|a| a.coming.front()).map_or(Instant::MAX, |c| c.0)
     }
 
-    /// Advances to the next change; returns whether it is another ModCod.
+    /// Advances to the next change; returns whether the ModCod in use has changed.
     pub(super) fn step(&mut self) -> bool {
         let (at, due) = (self.next(), self.due());
         match &mut self.adaptation {
@@ -67,11 +69,11 @@ impl<S: Sky> Channel<S> {
         self.adaptation.as_ref().and_then(|a| a.carrier.rate(a.used))
     }
 
-    /// Loss of a packet of 188 bytes.
+    /// Loss probability of a packet of 188 bytes, an MPEG-TS packet as in the tables of DVB-S2.
     pub(super) fn loss(&self) -> f64 {
         let weather = self.sky.weather();
         let faded = self.adaptation.as_ref().map_or(0.0, |a| a.carrier.loss(weather.attenuation, a.used));
-        // In this form it is exact if one of the two is zero.
+        // This form is exact if one of the two losses is zero.
         faded + (1.0 - faded) * weather.loss
     }
 
@@ -88,7 +90,7 @@ impl<S: Sky> Channel<S> {
 }
 
 impl Adaptation {
-    /// The attenuation has changed.
+    /// Chooses a ModCod for a new attenuation. It is used after the reaction time of the carrier.
     fn choose(&mut self, at: Instant, attenuation: f64) {
         let chosen = self.carrier.choose(attenuation, Some(self.chosen));
         if chosen != self.chosen {

@@ -1,4 +1,4 @@
-//! Reads the state of a fade without touching its link.
+//! The state of a fade, for observers of a run: the link itself is not read.
 
 use super::Sky;
 use super::channel::Channel;
@@ -10,7 +10,7 @@ use skyhaul_base::Instant;
 pub struct Reading {
     /// Attenuation in dB.
     pub attenuation: f64,
-    /// State of its carrier, if it has one.
+    /// State of the carrier, if the link has one.
     pub carrier: Option<CarrierReading>,
 }
 
@@ -23,7 +23,7 @@ pub struct CarrierReading {
     pub efficiency: f64,
 }
 
-/// Repeats the fade of a link, from the same random stream, for those who look at it.
+/// Computes the fade of a link once more, from the same random stream, for observers.
 pub trait Gauge: Debug + Send {
     /// The state at a time, which must not decrease.
     fn at(&mut self, now: Instant) -> Reading;
@@ -75,7 +75,7 @@ mod tests {
                 assert!((shown.es_n0 - carrier.es_n0_at(reading.attenuation)).abs() < 1e-12);
             }
         }
-        // 40 first rates, and what the rain has changed.
+        // 40 first rates, one per seed, and the changes by rain.
         assert!(changed > 100, "{changed}");
     }
 }

@@ -1,8 +1,8 @@
-//! Delays of data packets, measured by the simulator and not by the ends, where a scenario asks for it
+//! Delays of data packets, measured by the simulator and not by the ends, where a scenario asks for them
 //! (`record.packet-delay`).
 //!
-//! While they are measured every packet towards a receiver has a body, as with a capture: its key finds the time at which
-//! the packet left. Such packets take the slow path, which gives the same results.
+//! While delays are measured, every packet towards a receiver has a body, as with a capture: the key of the body finds the time
+//! at which the packet left. Packets with a body take the slow path, which gives the same results.
 
 use crate::packet::parcel::Parcel;
 use crate::result::{PacketDelays, Percentiles};
@@ -13,9 +13,9 @@ use skyhaul_trace::Class;
 /// The packets under way, and the delays of those that have arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Delays {
-    /// Departure of each packet under way, and the least delay that its path could give, by the key of its body.
+    /// Departure of each packet under way, and the least delay of its path at the departure, by the key of the packet's body.
     under_way: Vec<(Instant, Duration)>,
-    /// Delays by flow of the result.
+    /// Delays of each flow of the result.
     flows: Vec<Measured>,
 }
 
@@ -26,18 +26,18 @@ struct Measured {
     queueing: Spans,
 }
 
-/// Whether the delay of a packet counts.
+/// Whether the delay of a packet is measured: segments with data, SYN, FIN or RST towards the receiver.
 fn counts(parcel: Parcel) -> bool {
     !parcel.backward() && parcel.class() == Class::Data && !parcel.is_bare()
 }
 
 impl Delays {
-    /// For this many flows.
+    /// A measurement for this many flows.
     pub(crate) fn new(flows: usize) -> Self {
         Self { under_way: Vec::new(), flows: vec![Measured::default(); flows] }
     }
 
-    /// A packet leaves its end.
+    /// A packet leaves its sender; `least` is the delay of its path without queues.
     pub(crate) fn left(&mut self, now: Instant, parcel: Parcel, least: Duration) {
         let key = parcel.key() as usize;
         if key >= self.under_way.len() {
@@ -46,13 +46,13 @@ impl Delays {
         self.under_way[key] = (now, least);
     }
 
-    /// A packet has reached its end; `flow` is that of the result to which it belongs.
+    /// A packet has arrived; `flow` is the number of its flow in the result.
     pub(crate) fn arrived(&mut self, now: Instant, parcel: Parcel, flow: u32) {
         let (Some(measured), true) = (self.flows.get_mut(flow as usize), counts(parcel)) else { return };
         let Some(&(sent_at, least)) = self.under_way.get(parcel.key() as usize) else { return };
         let delay = now - sent_at;
         measured.one_way.record(delay);
-        // A path that became shorter or faster under way gives less than the least at departure.
+        // A path that became shorter or faster since the departure can give less than `least`.
         measured.queueing.record(delay.saturating_sub(least));
     }
 
@@ -65,7 +65,7 @@ impl Delays {
         })
     }
 
-    /// Memory that it holds, bytes.
+    /// Memory in use, bytes.
     pub(crate) fn held(&self) -> usize {
         let spans = self.flows.iter().map(|m| m.one_way.held() + m.queueing.held());
         spans.sum::<usize>() + self.under_way.len() * size_of::<(Instant, Duration)>()

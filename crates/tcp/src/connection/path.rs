@@ -1,4 +1,4 @@
-//! What connections of one path can learn from each other: the driver reads it from one and passes it to the others.
+//! What connections of one path can learn from each other: the driver reads the state of one and passes it to the others.
 
 use super::{Connection, State};
 use crate::store::Store;
@@ -9,9 +9,9 @@ use skyhaul_base::Instant;
 pub struct FoundMtu {
     /// Options and payload of the longest packet that the path is known to carry, bytes.
     pub limit: u32,
-    /// The search has ended for now: the path carries no longer packet, or the ends accept none.
+    /// The search has ended for now: the path carries no longer packets, or the ends accept none.
     pub complete: bool,
-    /// A longer packet was lost.
+    /// A probe, which is a packet longer than known to pass, was lost.
     pub failed: bool,
 }
 
@@ -26,7 +26,7 @@ impl<S: Store> Connection<S> {
     }
 
     /// Another connection has shown that the path works again: a SYN or data that waits for a backed-off timer is
-    /// retransmitted now. False if there is none. What was sent for the last time keeps its deadline.
+    /// retransmitted now. False if nothing waits. If no retransmission is left, the deadline of the connection stays.
     pub fn retry(&mut self, now: Instant) -> bool {
         let (tries, most) = (self.handshake.tries, self.config.max_retransmissions);
         let may_repeat = tries > 1 && (most == 0 || tries <= most);
@@ -61,7 +61,7 @@ mod tests {
         c.write(Instant::ZERO, &[], 500);
         let data = |c: &mut Connection<Counted>, now| c.poll_transmit(now).is_some_and(|s| s.len == 500);
         assert!(data(&mut c, Instant::ZERO));
-        assert!(!c.retry(Instant::ZERO), "the data has not been repeated yet");
+        assert!(!c.retry(Instant::ZERO), "the timer has not expired yet");
         let mut now = c.next_timeout();
         c.handle_timeout(now);
         assert!(data(&mut c, now));

@@ -1,7 +1,8 @@
 //! A short outage loses the acknowledgement of the first segment, and the segments behind it. The receiver then reports the
 //! retransmission of the first segment as a duplicate: the retransmission was needless, but the other segments are lost.
 //!
-//! As in `undo_traces`: SRTT 100 ms, RTO 1 s, a window of 4 segments of 1000 bytes, P0 to P3, which leave at 0.1 s.
+//! In all tests, the SRTT is 100 ms, the RTO 1 s, and the window has 4 segments of 1000 bytes, P0 to P3, which leave at 0.1 s (as in
+//! `undo_traces`).
 
 use skyhaul_cc::Config as Control;
 use skyhaul_tcp::config::LossDetection;
@@ -42,11 +43,11 @@ fn what_was_lost_behind_a_needless_copy_is_sent_at_once() {
 }
 
 #[test]
-fn with_new_data_it_is_sent_a_round_trip_later() {
+fn with_new_data_what_was_lost_is_sent_a_round_trip_later() {
     for (name, config) in configs().into_iter().skip(1) {
         let mut s = timed_out(&config, 20_000);
         s.at(1.2).accept(". 1:1 ack 2001 win 90000 <sack 1001:2001>");
-        // F-RTO asks by new data (RFC 5682 §3.1 step 2b).
+        // F-RTO sends new data to find out whether the timeout was spurious (RFC 5682 §3.1 step 2b).
         s.expect_at(1.2, ". 5001:6001").expect_at(1.2, ". 6001:7001").expect_nothing();
         s.at(1.3).accept(". 1:1 ack 2001 win 90000 <sack 5001:6001>");
         s.expect_at(1.3, ". 2001:3001");
