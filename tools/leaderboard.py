@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records a table of skyhaul evaluate --all in docs/leaderboard.json, and writes docs/leaderboard.md from that.
+"""Records a table of skyhaul evaluate --all in docs/leaderboard.json, and writes docs/leaderboard.md.
 
     tools/leaderboard.py results/evaluate-all-quick/leaderboard.json
     tools/leaderboard.py

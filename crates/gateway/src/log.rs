@@ -489,7 +489,8 @@ mod tests {
     fn lines_lost_before_a_full_disk_are_told_once_there_is_room() {
         let folder = folder("no-room");
         let path = folder.join("flows.jsonl");
-        let to_file = |path: &str| LogConfig { flows: Some(Target::File(path.into())), ..LogConfig::default() };
+        let to_file =
+            |path: &str| LogConfig { flows: Some(Target::File(path.into())), ..LogConfig::default() };
         let open = |path: &str| Outputs::open(&to_file(path)).expect("opens");
         let (to, from) = sync_channel(4);
         let flow = || Message::Flow(Level::Info, "{}".into());

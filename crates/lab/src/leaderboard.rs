@@ -17,7 +17,7 @@ use skyhaul_study::cache::Cache;
 use skyhaul_study::figure::FigureRenderer;
 use skyhaul_study::files::read_text;
 use skyhaul_study::format;
-use skyhaul_study::leaderboard::{NumberColumn, Leaderboard, Measured, Number, Row, SCHEMA, Section};
+use skyhaul_study::leaderboard::{Leaderboard, Measured, Number, NumberColumn, Row, SCHEMA, Section};
 use skyhaul_study::overview::places;
 use skyhaul_study::plan::Plan;
 use skyhaul_study::report;
@@ -439,7 +439,8 @@ fn table_of(request: &Request, summary: &Value, rows: Vec<Row>) -> Leaderboard {
     let (mut requirements, mut not_measured) = (Vec::new(), Vec::new());
     for r in list(summary, "requirements") {
         let requirement = Section { section: text(&r, "section"), title: text(&r, "title") };
-        let judged = |row: &Row| row.verdicts.get(&requirement.section).is_some_and(|v| *v != Judgement::NotMeasured);
+        let judged =
+            |row: &Row| row.verdicts.get(&requirement.section).is_some_and(|v| *v != Judgement::NotMeasured);
         if rows.iter().any(judged) {
             let mut cases: Vec<String> = list(&r, "claims").iter().map(|c| text(c, "case")).collect();
             cases.dedup();

@@ -258,7 +258,8 @@ impl Values<'_> {
             return Err(wrong(&variable.file, &format!("{VARIABLES}.{name}"), format!("a circle: {circle}")));
         }
         if within.len() >= DEEPEST {
-            let message = format!("more than {DEEPEST} variables need each other in turn: write the value of one");
+            let message =
+                format!("more than {DEEPEST} variables need each other in turn: write the value of one");
             return Err(wrong(&variable.file, &format!("{VARIABLES}.{name}"), message));
         }
         let mut value = variable.value.clone();
@@ -316,7 +317,11 @@ impl Values<'_> {
             self.used.insert(name.into());
             self.replaced += value.to_string().len();
             if self.replaced > MOST_REPLACED {
-                return Err(wrong(file, key, "the values of variables exceed 1 MiB in all: use fewer".into()));
+                return Err(wrong(
+                    file,
+                    key,
+                    "the values of variables exceed 1 MiB in all: use fewer".into(),
+                ));
             }
             if before.is_empty() && filled.is_empty() && behind.is_empty() {
                 return Ok(value);
@@ -492,7 +497,10 @@ cc = "bbr"
             Config::parse("g.toml", &text).unwrap_err().to_string()
         };
         let said = chain(16, "\"${next}\"");
-        assert!(said.starts_with("g.toml: variables.v16: more than 16 variables need each other in turn"), "{said}");
+        assert!(
+            said.starts_with("g.toml: variables.v16: more than 16 variables need each other in turn"),
+            "{said}"
+        );
         for value in ["\"${next}${next}\"", "[\"${next}\", \"${next}\"]"] {
             let said = chain(15, value);
             assert!(said.ends_with(": the values of variables exceed 1 MiB in all: use fewer"), "{said}");

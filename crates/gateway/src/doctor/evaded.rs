@@ -65,7 +65,8 @@ fn evaded_of(config: &Config, listed: &Value, texts: &BTreeMap<Key, String>) -> 
     // A rule that connections of both directions may meet is listed once.
     let mut known = BTreeSet::new();
     let chains = objects.iter().map(|o| &o["chain"]);
-    let forward = chains.filter(|c| word(c, "hook") == "forward" && word(c, "type") == "filter" && !of_gateway(c));
+    let forward =
+        chains.filter(|c| word(c, "hook") == "forward" && word(c, "type") == "filter" && !of_gateway(c));
     for chain in forward.filter(|c| ["ip", "ip6", "inet"].contains(&word(c, "family"))) {
         let to_link = reached(&all, chain, (hosts, link));
         let to_hosts = reached(&all, chain, (link, hosts));

@@ -4,7 +4,7 @@
 use super::parts::{escape, head};
 use super::requirements::class;
 use crate::format;
-use crate::leaderboard::{NumberColumn, Leaderboard, Measured, Row};
+use crate::leaderboard::{Leaderboard, Measured, NumberColumn, Row};
 use crate::model::Preference;
 use crate::requirement::Judgement;
 use std::fmt::Write as _;
