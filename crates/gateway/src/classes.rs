@@ -13,6 +13,8 @@ use std::ops::RangeInclusive;
 
 /// The name of the class of connections that fit into no class of the file.
 pub(crate) const OTHERS: &str = "others";
+/// The least rate of a subscriber, and of the link, bit/s: a packet of 1500 bytes takes 1.5 s.
+pub(crate) const LEAST_RATE: u64 = 8000;
 /// The greatest weight of a class; the least is 1.
 const HEAVIEST: u32 = 100;
 /// Maximum number of sections `[[class]]`, and of sections `[[subscriber]]`.
@@ -63,7 +65,7 @@ fn a_subnet() -> u8 {
 }
 fn rate<'de, D: Deserializer<'de>>(d: D) -> Result<Rate, D::Error> {
     match RateSpec::deserialize(d)? {
-        RateSpec::Bits(rate) if rate.bits_per_sec() >= 8000 => Ok(rate),
+        RateSpec::Bits(rate) if rate.bits_per_sec() >= LEAST_RATE => Ok(rate),
         _ => Err(D::Error::custom("write a rate of at least 8 kbit/s, such as \"2 Mbit/s\"")),
     }
 }

@@ -36,7 +36,8 @@ impl TryFrom<String> for LinkProfile {
     }
 }
 
-/// Congestion window, in bandwidth-delay products: more than one, so that the link stays busy while a lost segment is retransmitted.
+/// Congestion window, in bandwidth-delay products. More than one is harmless, since pacing at the link's rate keeps what exceeds the product
+/// in the gateway.
 const WINDOW: f64 = 2.0;
 /// Receive and send buffer, in bandwidth-delay products. Each lost retransmission of a segment holds up the data after it for another
 /// round trip, and buffers must take that data.

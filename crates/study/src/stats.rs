@@ -37,10 +37,10 @@ impl Estimate {
     }
 }
 
-/// What stands for values over the seeds, with its 95 % interval.
+/// The mean or the median of values over the seeds, with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Center {
-    /// What it is.
+    /// Which of both.
     pub summary: Summary,
     /// The mean or the median.
     pub value: f64,

@@ -1,7 +1,7 @@
 //! What the file of a gateway says, key by key.
 
 use super::Network;
-use crate::classes::{ClassConfig, SubscriberConfig};
+use crate::classes::{ClassConfig, LEAST_RATE, SubscriberConfig};
 use crate::evidence::settings as evidence;
 use crate::forward::{Forward, Publish};
 use crate::log::LogConfig;
@@ -224,10 +224,10 @@ fn early_data() -> Time {
 fn ethernet() -> u16 {
     1500
 }
-/// A rate of at least 8 kbit/s, at which a packet of 1500 bytes takes 1.5 s; `None` if it is unlimited.
+/// A rate of at least [`LEAST_RATE`]; `None` if the rate is unlimited.
 fn pacing_rate<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Rate>, D::Error> {
     match RateSpec::deserialize(d)? {
-        RateSpec::Bits(rate) if rate.bits_per_sec() >= 8000 => Ok(Some(rate)),
+        RateSpec::Bits(rate) if rate.bits_per_sec() >= LEAST_RATE => Ok(Some(rate)),
         RateSpec::Unlimited => Ok(None),
         _ => Err(serde::de::Error::custom(
             "write a rate of at least 8 kbit/s, such as \"10 Mbit/s\", or \"unlimited\"",
