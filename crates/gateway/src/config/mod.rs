@@ -100,9 +100,10 @@ impl Config {
         for (key, interface) in
             interfaces.into_iter().chain([("satellite.interface", &f.satellite.interface)])
         {
-            // What the kernel refuses (dev_valid_name), and characters that would end the name in an nftables rule.
-            let odd =
-                |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | ':' | '"' | '\\' | ';');
+            // What the kernel refuses (dev_valid_name), and characters that in an nftables rule would end the name or stand for any name.
+            let odd = |c: char| {
+                c.is_whitespace() || c.is_control() || matches!(c, '/' | ':' | '"' | '\\' | ';' | '*')
+            };
             if interface.is_empty() || interface.len() > LONGEST_INTERFACE || interface.chars().any(odd) {
                 return Err(fail(
                     key,

@@ -138,6 +138,9 @@ fn every_refusal_names_file_and_key() {
     let e =
         Config::parse("g.toml", &format!("{address}[evidence]\nmode = \"ab\"\n")).unwrap_err().to_string();
     assert!(e.starts_with("g.toml: terrestrial.preserve: it must be \"full\""), "{e}");
+    let any = LEAST.replace("sat0", "sat*");
+    let e = Config::parse("g.toml", &any).unwrap_err().to_string();
+    assert!(e.contains("satellite.interface: this is no name of an interface"), "{e}");
     let same = LEAST.replace("sat0", "lan0");
     let e = Config::parse("g.toml", &same).unwrap_err().to_string();
     assert!(e.contains("it is also terrestrial.interface"), "{e}");
