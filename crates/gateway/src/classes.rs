@@ -164,7 +164,7 @@ pub(crate) fn schedule(classes: &[ClassConfig], subscribers: &[SubscriberConfig]
     };
     let of = |s: &SubscriberConfig| Subscribers {
         networks: s.networks.iter().map(|n| (n.address, n.prefix)).collect(),
-        each: [s.prefix_v4, s.prefix_v6],
+        prefixes: [s.prefix_v4, s.prefix_v6],
         rate: s.rate,
     };
     Schedule {
@@ -228,8 +228,8 @@ pub(crate) fn wrong(
         if s.networks.is_empty() {
             return Some((key("networks"), "write the networks in which the subscribers are".into()));
         }
-        for (name, each, bits) in [("prefix-v4", s.prefix_v4, 32), ("prefix-v6", s.prefix_v6, 128)] {
-            if each > bits {
+        for (name, length, bits) in [("prefix-v4", s.prefix_v4, 32), ("prefix-v6", s.prefix_v6, 128)] {
+            if length > bits {
                 return Some((key(name), format!("write 0 to {bits}, in bits")));
             }
         }
@@ -287,7 +287,7 @@ mod tests {
         let s = c.schedule();
         assert_eq!((&s.classes[0].dscp[..], s.classes[0].weight), (&[46, 40, 34, 10, 63][..], 9));
         assert_eq!(s.classes[1].ports, [22..=22, 53..=53, 5000..=5010]);
-        assert_eq!((s.subscribers[0].each, s.subscribers[0].rate.bits_per_sec()), ([32, 64], 2_000_000));
+        assert_eq!((s.subscribers[0].prefixes, s.subscribers[0].rate.bits_per_sec()), ([32, 64], 2_000_000));
     }
 
     #[test]

@@ -372,7 +372,7 @@ mod tests {
     fn subscribers_have_their_rate_and_no_more() {
         let net = |n: u8, mbit: u64| Subscribers {
             networks: vec![([10, 0, 0, n].into(), 32)],
-            each: [32, 64],
+            prefixes: [32, 64],
             rate: Rate::from_bits_per_sec(mbit * 1_000_000),
         };
         let schedule = Schedule { classes: Vec::new(), subscribers: vec![net(1, 2), net(2, 3)] };

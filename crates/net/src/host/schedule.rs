@@ -22,7 +22,7 @@ pub struct Subscribers {
     /// The networks in which the subscribers are: addresses and lengths of prefixes.
     pub networks: Vec<(IpAddr, u8)>,
     /// Lengths of the prefixes of a subscriber, of IPv4 and of IPv6, bits; a subscriber is never larger than its entry in `networks`.
-    pub each: [u8; 2],
+    pub prefixes: [u8; 2],
     /// The rate of each subscriber, IP headers included.
     pub rate: Rate,
 }
@@ -70,10 +70,10 @@ impl Class {
 impl Subscribers {
     /// The network of the subscriber that has this address; `None` if no subscriber has the address.
     fn of(&self, address: IpAddr) -> Option<IpAddr> {
-        let [v4, v6] = self.each;
-        let each = if address.is_ipv4() { v4 } else { v6 };
-        let (_, longest) = self.networks.iter().find(|(net, length)| within(*net, address, *length))?;
-        Some(network(address, each.max(*longest)))
+        let [v4, v6] = self.prefixes;
+        let length = if address.is_ipv4() { v4 } else { v6 };
+        let (_, least) = self.networks.iter().find(|(net, prefix)| within(*net, address, *prefix))?;
+        Some(network(address, length.max(*least)))
     }
 }
 
@@ -128,9 +128,9 @@ mod tests {
 
     #[test]
     fn subscribers_are_found_at_either_end() {
-        let subscribers = |net: &str, prefix, each| Subscribers {
+        let subscribers = |net: &str, prefix, prefixes| Subscribers {
             networks: vec![(net.parse().unwrap(), prefix)],
-            each,
+            prefixes,
             rate: Rate::from_bits_per_sec(1_000_000),
         };
         let schedule = Schedule {
