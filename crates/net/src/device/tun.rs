@@ -115,7 +115,8 @@ impl Tun {
         device.set_nonblocking(true).map_err(fail)?;
         let name = device.name().map_err(fail)?;
         let index = device.if_index().map_err(fail)?;
-        // The builder would set the length by an ioctl, which the kernel refuses in a user namespace; it allows rtnetlink. A short queue is no reason to fail, since its drops are counted.
+        // The builder would set the length by an ioctl, which the kernel refuses in a user namespace; it allows rtnetlink. A short
+        // queue is no reason to fail, since its drops are counted.
         let short_queue = netlink::set_queue(index, QUEUE).err().map(|e| {
             format!("{name} keeps its short queue, so the kernel may drop packets before they are read: {e}")
         });
