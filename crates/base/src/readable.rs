@@ -26,7 +26,7 @@ pub fn significant(x: f64, digits: i32) -> String {
     }
     let text = format!("{x:.*}", decimals(x, digits));
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    minus(if text == "-0" { "0" } else { text })
+    minus(text)
 }
 
 /// The number `x` with `decimals` digits behind the decimal point.
@@ -45,9 +45,10 @@ pub fn decimals(x: f64, significant: i32) -> usize {
     usize::try_from(significant - 1 - magnitude).unwrap_or(0)
 }
 
-/// The text of a number with typographic minus signs in place of hyphens.
+/// The text of a number with typographic minus signs in place of hyphens. Zero has none.
 fn minus(text: &str) -> String {
     match text.strip_prefix('-') {
+        Some(rest) if !rest.contains(|c| ('1'..='9').contains(&c)) => rest.to_owned(),
         Some(rest) => format!("−{}", rest.replace("e-", "e−")),
         None => text.replace("e-", "e−"),
     }
@@ -75,6 +76,6 @@ mod tests {
         ] {
             assert_eq!((&*significant(x, USUAL), &*significant(x, COMPARED)), (three, four), "{x}");
         }
-        assert_eq!([fixed(-0.25, 1), fixed(12.347, 2)], ["−0.2", "12.35"]);
+        assert_eq!([fixed(-0.25, 1), fixed(12.347, 2), fixed(-0.04, 1)], ["−0.2", "12.35", "0.0"]);
     }
 }

@@ -178,7 +178,7 @@ pub struct DecidingQuantity {
 }
 
 impl DecidingQuantity {
-    /// From what stands for its values.
+    /// From the statistic that summarises its values.
     fn new(quantity: &'static str, e: &Center) -> Self {
         let (n, interval) = (e.n, e.interval());
         match e.summary {
