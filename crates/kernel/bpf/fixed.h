@@ -21,6 +21,7 @@ always_inline u64 most(u64 a, u64 b)
 	return a > b ? a : b;
 }
 
+/* a - b, but at least 0. */
 always_inline u64 less(u64 a, u64 b)
 {
 	return a > b ? a - b : 0;
@@ -42,7 +43,7 @@ always_inline u64 mul(u64 a, u64 q)
 	return (a >> 32) * q + ((((a & (ONE - 1)) >> 1) * q) >> 31);
 }
 
-/* a / b as a Q32; a and b have the same unit, and b is at least 2^-16 of it. The quotient must be below 2^32. */
+/* a / b as a Q32, of two Q32; b is at least 2^-16, and the quotient below 2^32. */
 always_inline u64 ratio(u64 a, u64 b)
 {
 	u64 d = most(b >> 16, 1), q = a / d, r = a % d;

@@ -172,7 +172,7 @@ always_inline void timed_out(struct tcp_sock *tp, struct frame *f)
 	set_ssthresh(tp, f, f->threshold);
 }
 
-/* What the kernel says after a reduction (cwnd_event): the repair is over, or the timer has expired. */
+/* What the kernel reports after a reduction (cwnd_event): the repair is over, or the timer has expired. */
 always_inline void reduction_event(struct tcp_sock *tp, struct frame *f, u32 event)
 {
 	if (event == CA_EVENT_COMPLETE_CWR)
@@ -181,7 +181,10 @@ always_inline void reduction_event(struct tcp_sock *tp, struct frame *f, u32 eve
 		timed_out(tp, f);
 }
 
-/* The last reduction was spurious: the window that the kernel shall set. It takes the greater threshold itself, but not its fraction. */
+/*
+ * The last reduction was spurious. Returns the window that the kernel has to set. The kernel restores whole segments of the greater
+ * threshold; its fraction is restored here.
+ */
 always_inline u32 undone(struct tcp_sock *tp, struct frame *f)
 {
 	u64 to = most(cwnd_of(tp, f), f->before);

@@ -74,7 +74,7 @@ struct state {
 	u64 last_ack;
 	/* Queueing delay of the last round, microseconds. */
 	u32 last_queue;
-	/* RTTs in microseconds, NONE without any: minimum of the data, and of the last round that had samples. */
+	/* RTTs in microseconds, NONE without any: minimum of the connection, quantiles of the last round with samples, handshake. */
 	u32 base;
 	u32 lower;
 	u32 median;
@@ -85,9 +85,12 @@ struct state {
 	u32 lost;
 	/* Segments delivered when the round began. */
 	u32 round_start;
-	/* Rounds with more queue than our own. */
+	/* Rounds in a row with more queue than our own segments explain. */
 	u32 crowded;
-	/* The RTTs of this round: minimum with upper bounds, one in `stride` taken, and those skipped. */
+	/*
+	 * The RTTs of this round: minimum, upper bounds included; how many are in `kept`, which takes one in `stride`; and how many
+	 * were skipped since.
+	 */
 	u32 least;
 	u32 count;
 	u32 stride;
@@ -124,7 +127,7 @@ always_inline u64 target(u64 window)
 	return most(most(mul(root(window), OWN_ROOT), OWN), mul(window, OWN_SHARE));
 }
 
-/* The window without the receiver's limit, Q32 segments. */
+/* The receiver's window, Q32 segments. */
 always_inline u64 rwnd_of(const struct tcp_sock *tp)
 {
 	return (u64)(tp->snd_wnd / (u32)most(tp->mss_cache, 1)) << 32;
@@ -212,7 +215,7 @@ always_inline void sample(struct state *s, u32 rtt)
 	s->count++;
 }
 
-/* The smaller of two numbers comes first. */
+/* Puts the smaller of two numbers first, without a branch. */
 always_inline void in_order(u32 *a, u32 *b)
 {
 	s64 difference = (s64)*a - (s64)*b;
@@ -440,7 +443,7 @@ always_inline void control_window(struct sock *sk, struct state *s)
 		pace(sk, s);
 }
 
-/* A loss or a mark: the firm window is reduced, and the rival may have lost as well. */
+/* A loss or a mark reduces the firm window. */
 always_inline void lose(struct state *s)
 {
 	s->firm = most(mul(s->firm, KEPT_FIRM), LEAST_FIRM);

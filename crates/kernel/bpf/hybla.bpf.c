@@ -8,10 +8,10 @@
 #define NAME skyhaul_hybla
 #define WANTS_STATE
 
-/* Reference RTT, and the limit, in microseconds. */
+/* Reference RTT and greatest RTT, microseconds. */
 #define RTT0 25000
 #define MOST_RTT 10000000
-/* Largest exponent of slow start. */
+/* Greatest exponent of slow start, Q32. */
 #define MOST_RHO (16 * ONE)
 /* Segments that one acknowledgement counts for at most: more would not fit in the arithmetic. */
 #define MOST_ACKED 4096
@@ -80,7 +80,7 @@ always_inline void control_grow(struct sock *sk, struct state *s, u32 acked)
 
 		set_cwnd(tp, f, least(cwnd + n * slow_start_step(s->rho), ssthresh));
 	} else {
-		/* rho^2 of a window acknowledged. */
+		/* rho^2 segments for each window acknowledged. */
 		u64 square = (s->rho >> 16) * (s->rho >> 16);
 		u64 step = ((u64)acked << 32) >= cwnd ? square : acked * ratio(square, cwnd);
 

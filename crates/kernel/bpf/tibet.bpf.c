@@ -54,10 +54,10 @@ always_inline void control_acked(struct sock *sk, struct state *s, const struct 
 	s->interval = s->interval ? mix(s->interval, elapsed << 24) : elapsed << 24;
 	if (s->interval) {
 		u64 keep = decay_over(elapsed);
-		/* Q32 segments per microsecond with RATE_BITS fewer: a rate. */
-		u64 quotient = s->length * 1000000 / most(s->interval >> (24 - 32 + RATE_BITS), 1);
+		/* Q32 segments over microseconds with 12 bits behind the point: a rate. */
+		u64 sample_rate = s->length * 1000000 / most(s->interval >> (24 - 32 + RATE_BITS), 1);
 
-		s->bwe = mul(s->bwe, keep) + mul(quotient, ONE - keep);
+		s->bwe = mul(s->bwe, keep) + mul(sample_rate, ONE - keep);
 	}
 }
 

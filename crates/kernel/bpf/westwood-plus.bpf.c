@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * TCP Westwood+: crates/cc/src/alg/westwood_plus.rs with the flavour `linux`, in fixed point. The estimate also follows a window
- * reduction for an ECN echo, as in Linux.
+ * TCP Westwood+: crates/cc/src/alg/westwood_plus.rs with the flavour `linux`, in fixed point. The estimate also sets the window after
+ * an ECN echo, as in Linux.
  */
 #include "frame.h"
 #include "path.h"
@@ -38,6 +38,7 @@ always_inline void control_init(struct sock *sk, struct state *s)
 	s->credit.delivered = tp->delivered;
 }
 
+/* The window that fits the path, Q32 segments. */
 always_inline u64 fits(const struct state *s)
 {
 	return most(carried_in(s->twice, s->rtt_min), 2 * ONE);
