@@ -85,7 +85,7 @@ struct state {
 	u32 lost;
 	/* Segments delivered when the round began. */
 	u32 round_start;
-	/* Rounds in a row with more queue than our own segments explain. */
+	/* Rounds in a row with far more own segments in the queue than the target, but for those in which the queue shrinks. */
 	u32 crowded;
 	/*
 	 * The RTTs of this round: minimum, upper bounds included; how many are in `kept`, which takes one in `stride`; and how many
