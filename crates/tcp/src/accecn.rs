@@ -45,7 +45,7 @@ pub(crate) struct Echo {
 }
 
 impl Echo {
-    /// At the start of a connection; `marked`: the SYN-ACK arrived with CE, which counts as one packet (§3.2.2.1).
+    /// At the start of a connection; `marked`: the SYN-ACK arrived with CE, which counts as one packet (§3.2.2.2).
     pub(crate) const fn new(marked: bool) -> Self {
         Self {
             cep: FIRST_CEP + marked as u32,
