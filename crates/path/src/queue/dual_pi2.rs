@@ -130,9 +130,13 @@ impl Pi {
     fn classic(&self) -> f64 {
         self.p * self.p
     }
-    /// Overload: the coupled probability has reached its maximum, and so p_C = p_Cmax = 1/k² [Appendix A.2].
+    /// Overload: the coupled probability has reached its maximum [Appendix A.2].
     fn is_saturated(&self) -> bool {
         self.coupled() >= P_L_MAX
+    }
+    /// Overload disables ECN: p_C has reached p_Cmax = min(1/k², 1) [Appendix A.2].
+    fn disables_ecn(&self) -> bool {
+        self.p * self.config.coupling.max(1.0) >= 1.0
     }
 
     /// Computes the updates that were due by `now`; the packets at the heads have waited since `oldest`, the earlier of both.
@@ -244,11 +248,11 @@ impl<P: PacketView> DualPi2<P> {
         if p >= 1.0 || self.l.recur(p) { Verdict::Mark } else { Verdict::Send }
     }
 
-    /// Judges a packet that leaves the C queue. Overload disables ECN [Appendix A.2].
+    /// Judges a packet that leaves the C queue.
     fn judge_c(&mut self, ect: bool) -> Verdict {
         if !self.c.recur(self.pi.classic()) {
             Verdict::Send
-        } else if ect && !self.pi.is_saturated() {
+        } else if ect && !self.pi.disables_ecn() {
             Verdict::Mark
         } else {
             Verdict::Drop

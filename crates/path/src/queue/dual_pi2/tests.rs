@@ -118,6 +118,14 @@ fn overload_drops_in_both_queues_and_marks_the_rest_of_l() {
     }
     // Just below, no L packet is lost.
     assert_eq!(passed(&mut still(0.4999), 1000, l4s).1, 0);
+    // With k below 1, p_Cmax is 1: p_CL stays below 1, and ECN is disabled at p' = 1 only.
+    for (p, ecn) in [(0.9, true), (1.0, false)] {
+        let mut q = still(p);
+        q.pi.config.coupling = 0.5;
+        let (marked, lost) = passed(&mut q, 1000, ect0);
+        assert_eq!((marked > 0, lost > 0), (ecn, !ecn), "{p}: {marked} {lost}");
+        assert_eq!(passed(&mut q, 1000, l4s).1, 0);
+    }
 }
 
 #[test]
