@@ -62,6 +62,8 @@ pub(crate) struct Receiver<C: Code> {
     /// Number of the datagram of the first slot.
     start: u64,
     slots: VecDeque<Slot<C::Received>>,
+    /// Number after that of the newest datagram that a source frame carried.
+    sources_end: u64,
     /// All datagrams below it are delivered or were skipped.
     base: u64,
     /// No datagram below it is kept for blocks.
@@ -91,6 +93,7 @@ impl<C: Code> Receiver<C> {
             largest_at: Instant::ZERO,
             start: 0,
             slots: VecDeque::new(),
+            sources_end: 0,
             base: 0,
             kept: 0,
             floor: 0,
@@ -185,6 +188,7 @@ impl<C: Code> Receiver<C> {
             return;
         }
         self.extend(now, seq + 1, counters);
+        self.sources_end = self.sources_end.max(seq + 1);
         if self.slot(seq).is_some_and(|s| s.state == State::Missing) {
             self.fill(now, seq, datagram, marked, counters);
             let covering = self.blocks.iter().position(|b| b.first <= seq && seq - b.first < u64::from(b.k));
@@ -219,7 +223,8 @@ impl<C: Code> Receiver<C> {
             return;
         }
         let end = first + u64::from(k);
-        if end.saturating_sub(self.end()) > LEAP {
+        // Symbols alone move no slot out of the window: they may announce only so many datagrams.
+        if end.saturating_sub(self.sources_end) > LEAP {
             counters.refused += 1;
             return;
         }

@@ -50,7 +50,7 @@ function inherit(of: object, method: string): void {
   s.facts = { ...revived(answer.facts as Json), flow: s.facts.flow };
 }
 
-/** Facts with numbers where JSON has words. */
+/** Facts with infinite numbers in place of the word "inf", which JSON needs. */
 function revived(facts: Json): Json {
   for (const [key, value] of Object.entries(facts)) if (value === "inf") facts[key] = Infinity;
   return facts;
@@ -154,6 +154,7 @@ export class Control {
   rewind(): void {
     state(this).act.rewind = true;
   }
+  /** Refuses probes to a class whose policy has none. */
   #asks(what: string): void {
     if (!policy(this).probes) throw new Error(`${what}: the class does not ask for probes: write policy = { probes: true } in it`);
   }
@@ -299,25 +300,25 @@ export class Own {
   private call({ id, method, of, facts }: Call): Json {
     const instance = this.instances[id]!;
     const s = state(instance);
-    const was = inside;
+    const nested = inside;
     if (facts) {
       s.facts = { ...revived(facts), flow: s.facts.flow };
       s.set = {};
-      if (!was) s.act = {};
+      if (!nested) s.act = {};
     }
     inside = facts !== null;
     try {
       const returned = this.run(instance, method, of);
       const answer: Json = { ...s.set, returned };
       s.set = {};
-      if (!was && facts) answer.act = s.act;
+      if (!nested && facts) answer.act = s.act;
       return answer;
     } catch (e) {
       if (e instanceof OwnError) throw e;
       const at = typeof facts?.now === "number" ? ` at ${facts.now} s` : "";
       throw new OwnError(`flow ${s.facts.flow}: ${instance.constructor.name}.${method}: ${words(e)}${at}`, line(e));
     } finally {
-      inside = was;
+      inside = nested;
     }
   }
 

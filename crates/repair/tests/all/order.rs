@@ -4,7 +4,7 @@ use crate::world::{Fate, Numbered, World, config};
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_repair::code::Counted;
-use skyhaul_repair::{Config, Treatment};
+use skyhaul_repair::{Config, Frame, Kind, Treatment};
 
 type Counting = World<Counted<Numbered>>;
 
@@ -157,6 +157,17 @@ fn an_outage_beyond_repair_is_reported_as_lost() {
     assert!(world.lost.len() > 1 << 16, "{}", world.lost.len());
     assert_eq!(world.lost.len() + world.arrivals.len(), n as usize);
     assert_eq!(world.ends[1].counters().lost, world.lost.len() as u64);
+}
+
+#[test]
+fn symbols_alone_fill_no_memory() {
+    let mut world = Counting::new(&config(), Duration::from_millis(1));
+    let symbol = |number| {
+        let kind = Kind::Repair { first: 60_000 * number, k: 1, parity: 1, index: 0, symbol: 100 };
+        Frame { number, kind }
+    };
+    let taken = (0..100).filter(|&n| world.ends[1].receive(Instant::ZERO, symbol(n), false)).count();
+    assert_eq!(taken, 2, "those of the first 65536 datagrams");
 }
 
 #[test]
