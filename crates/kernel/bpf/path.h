@@ -61,7 +61,7 @@ always_inline int round_over(const struct tcp_sock *tp, const struct ack_sample 
 {
 	if (!sample->pkts_acked && sample->rtt_us < 0)
 		return 0;
-	u32 since = sample->in_flight / most(tp->mss_cache, 1);
+	u32 since = sample->in_flight / max(tp->mss_cache, 1);
 
 	return (s32)(tp->delivered - since - next) >= 0;
 }

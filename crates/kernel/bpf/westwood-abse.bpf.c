@@ -152,10 +152,10 @@ always_inline void control_acked(struct sock *sk, struct state *s, const struct 
 	if (carried_in(s->throughput, rtt) <= cwnd) {
 		u64 queued = less(cwnd, carried_in(s->throughput, shortest));
 
-		interval = most(mul((u64)rtt << TIME_BITS, ratio(queued, cwnd)), gap);
+		interval = max(mul((u64)rtt << TIME_BITS, ratio(queued, cwnd)), gap);
 	}
 	u32 newest = interval <= gap ? segments : s->total - before(s, first_within(s, now, interval));
-	u64 many = least(newest, 1 << 19) * 1000000 << RATE_BITS;
+	u64 many = min(newest, 1 << 19) * 1000000 << RATE_BITS;
 	u64 found = ((many / interval) << TIME_BITS) + ((many % interval) << TIME_BITS) / interval;
 
 	/* The filter. */
@@ -168,7 +168,7 @@ always_inline void control_acked(struct sock *sk, struct state *s, const struct 
 
 #pragma clang loop unroll(full)
 	for (int i = 0; i < JUMPS; i++)
-		greatest = most(greatest, s->jumps[i]);
+		greatest = max(greatest, s->jumps[i]);
 	u64 span = (u64)rtt << (TIME_BITS + 1);
 
 	span += mul(N * span, greatest > TINY_JUMP ? part_of(s->jump, greatest) : DECAYED);
