@@ -179,7 +179,7 @@ fn worlds_load_a_control_and_remove_it() {
 
 #[test]
 fn what_cannot_be_installed_is_refused_in_a_line() {
-    let why = "it gives a congestion control no means to send dummy segments";
+    let why = "which gives a congestion control no means to send dummy segments";
     assert!(refused(&["kernel", "install", "peach"]).contains(why));
     assert!(refused(&["kernel", "install", "cubic"]).contains("of its own"));
     assert!(refused(&["kernel", "install", "hrk"]).contains("write one of gaimd, hark"));

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Compiles the controls to BPF objects in a folder, by default those that come with the program:
+# Compiles the controls to BPF objects in a folder, by default that of the objects that come with the program:
 #   build.sh [FOLDER] [CONTROL...]
 # Needs clang 14 and bpftool (Debian 12: apt install clang-14 bpftool). With CLANG in the environment that program compiles.
 set -eu

@@ -9,7 +9,7 @@
  * With LARGE_STATE the state does not fit in the 104 bytes that the kernel has in each socket for it.
  */
 #ifndef WHOLE_WINDOW
-/* A control that leaves the window of a recovery to the kernel undoes a reduction by its frame. */
+/* A control that leaves the window of a recovery to the kernel undoes a reduction from what its frame remembers. */
 always_inline u32 control_undo(struct sock *sk, struct state *s)
 {
 	return undone(tcp_sk(sk), &s->frame);
@@ -23,6 +23,7 @@ always_inline u32 control_undo(struct sock *sk, struct state *s)
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
+/* STATE declares `s`, the state of a socket; a function whose socket has none returns `none`. */
 #ifdef LARGE_STATE
 struct {
 	int (*type)[BPF_MAP_TYPE_SK_STORAGE];

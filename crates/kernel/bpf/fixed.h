@@ -11,16 +11,17 @@
 /* A fraction as a constant. */
 #define Q32(num, den) ((u64)(num) * ONE / (den))
 
-always_inline u64 least(u64 a, u64 b)
+always_inline u64 min(u64 a, u64 b)
 {
 	return a < b ? a : b;
 }
 
-always_inline u64 most(u64 a, u64 b)
+always_inline u64 max(u64 a, u64 b)
 {
 	return a > b ? a : b;
 }
 
+/* a - b, but at least 0. */
 always_inline u64 less(u64 a, u64 b)
 {
 	return a > b ? a - b : 0;
@@ -42,10 +43,10 @@ always_inline u64 mul(u64 a, u64 q)
 	return (a >> 32) * q + ((((a & (ONE - 1)) >> 1) * q) >> 31);
 }
 
-/* a / b as a Q32; a and b have the same unit, and b is at least 2^-16 of it. The quotient must be below 2^32. */
+/* a / b as a Q32, of two Q32; b is at least 2^-16, and the quotient below 2^32. */
 always_inline u64 ratio(u64 a, u64 b)
 {
-	u64 d = most(b >> 16, 1), q = a / d, r = a % d;
+	u64 d = max(b >> 16, 1), q = a / d, r = a % d;
 
 	return (q << 16) + (r << 16) / d;
 }
@@ -53,7 +54,7 @@ always_inline u64 ratio(u64 a, u64 b)
 /* num / den as a Q32, of whole numbers: num below 2^48. */
 always_inline u64 quotient(u64 num, u64 den)
 {
-	den = most(den, 1);
+	den = max(den, 1);
 	u64 high = (num << 16) / den, rest = (num << 16) % den;
 
 	return den < (1ULL << 48) ? (high << 16) + (rest << 16) / den : high << 16;
@@ -114,7 +115,7 @@ always_inline u64 decay_over(u64 us)
 /* So many segments, at most 2^19, in so many microseconds, as a rate. */
 always_inline u64 rate_of(u64 segments, u64 us)
 {
-	return ((least(segments, 1 << 19) * 1000000) << RATE_BITS) / most(us, 1);
+	return ((min(segments, 1 << 19) * 1000000) << RATE_BITS) / max(us, 1);
 }
 
 /* Segments that a rate carries in so many microseconds, as a Q32. */
@@ -123,7 +124,7 @@ always_inline u64 carried_in(u64 rate, u64 us)
 	u64 whole = rate / 1000000, rest = rate % 1000000;
 	u64 segments = whole * us + rest * us / 1000000;
 
-	return least(segments, 1ULL << 50) << (32 - RATE_BITS);
+	return min(segments, 1ULL << 50) << (32 - RATE_BITS);
 }
 
 #endif

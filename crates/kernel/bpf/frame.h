@@ -41,19 +41,19 @@ always_inline u64 ssthresh_of(const struct tcp_sock *tp, const struct frame *f)
 /* The user's upper limit of windows, Q32 segments. */
 always_inline u64 clamp_of(const struct tcp_sock *tp)
 {
-	return (u64)least(tp->snd_cwnd_clamp, TCP_INFINITE_SSTHRESH) << 32;
+	return (u64)min(tp->snd_cwnd_clamp, TCP_INFINITE_SSTHRESH) << 32;
 }
 
 always_inline void set_cwnd(struct tcp_sock *tp, struct frame *f, u64 to)
 {
-	to = most(least(to, clamp_of(tp)), ONE);
+	to = max(min(to, clamp_of(tp)), ONE);
 	tp->snd_cwnd = to >> 32;
 	f->cwnd_part = (u32)to;
 }
 
 always_inline void set_ssthresh(struct tcp_sock *tp, struct frame *f, u64 to)
 {
-	to = least(to, (u64)TCP_INFINITE_SSTHRESH << 32);
+	to = min(to, (u64)TCP_INFINITE_SSTHRESH << 32);
 	tp->snd_ssthresh = to >> 32;
 	f->ssthresh_part = (u32)to;
 }
@@ -91,8 +91,8 @@ always_inline int grow_in_slow_start(struct tcp_sock *tp, struct frame *f, u32 a
 
 	if (cwnd >= ssthresh)
 		return 0;
-	u64 n = f->after_timeout ? least(acked, 1) : acked;
-	set_cwnd(tp, f, cwnd + least(n << 32, most(ssthresh - cwnd, ONE)));
+	u64 n = f->after_timeout ? min(acked, 1) : acked;
+	set_cwnd(tp, f, cwnd + min(n << 32, max(ssthresh - cwnd, ONE)));
 	return 1;
 }
 
@@ -134,13 +134,13 @@ always_inline u32 reduce(struct tcp_sock *tp, struct frame *f, u64 threshold, u6
 	f->threshold = threshold;
 	f->reduced = cwnd;
 	f->reducing = 1;
-	return least(threshold, cwnd) >> 32;
+	return min(threshold, cwnd) >> 32;
 }
 
 /* A reduction to half of the window, at least two segments (RFC 5681 equation 4). */
 always_inline u32 reduce_to_half(struct tcp_sock *tp, struct frame *f)
 {
-	u64 half = most(cwnd_of(tp, f) / 2, 2 * ONE);
+	u64 half = max(cwnd_of(tp, f) / 2, 2 * ONE);
 
 	return reduce(tp, f, half, half);
 }
@@ -148,9 +148,9 @@ always_inline u32 reduce_to_half(struct tcp_sock *tp, struct frame *f)
 /* A reduction to the window that fits the path, at least two segments; the window is never raised. */
 always_inline u32 reduce_to_fit(struct tcp_sock *tp, struct frame *f, u64 fits)
 {
-	u64 threshold = most(fits, 2 * ONE);
+	u64 threshold = max(fits, 2 * ONE);
 
-	return reduce(tp, f, threshold, least(cwnd_of(tp, f), threshold));
+	return reduce(tp, f, threshold, min(cwnd_of(tp, f), threshold));
 }
 
 /* The repair of a loss is over. */
@@ -172,7 +172,7 @@ always_inline void timed_out(struct tcp_sock *tp, struct frame *f)
 	set_ssthresh(tp, f, f->threshold);
 }
 
-/* What the kernel says after a reduction (cwnd_event): the repair is over, or the timer has expired. */
+/* What the kernel reports after a reduction (cwnd_event): the repair is over, or the timer has expired. */
 always_inline void reduction_event(struct tcp_sock *tp, struct frame *f, u32 event)
 {
 	if (event == CA_EVENT_COMPLETE_CWR)
@@ -181,13 +181,16 @@ always_inline void reduction_event(struct tcp_sock *tp, struct frame *f, u32 eve
 		timed_out(tp, f);
 }
 
-/* The last reduction was spurious: the window that the kernel shall set. It takes the greater threshold itself, but not its fraction. */
+/*
+ * The last reduction was spurious. Returns the window that the kernel has to set. The kernel restores whole segments of the greater
+ * threshold; its fraction is restored here.
+ */
 always_inline u32 undone(struct tcp_sock *tp, struct frame *f)
 {
-	u64 to = most(cwnd_of(tp, f), f->before);
+	u64 to = max(cwnd_of(tp, f), f->before);
 
 	f->cwnd_part = (u32)to;
-	f->ssthresh_part = (u32)most(f->reducing ? f->threshold : ssthresh_of(tp, f), f->threshold_before);
+	f->ssthresh_part = (u32)max(f->reducing ? f->threshold : ssthresh_of(tp, f), f->threshold_before);
 	f->reducing = 0;
 	f->after_timeout = 0;
 	return to >> 32;

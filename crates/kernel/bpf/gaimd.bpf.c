@@ -38,7 +38,7 @@ always_inline void control_grow(struct sock *sk, struct state *s, u32 acked)
 always_inline u32 control_ssthresh(struct sock *sk, struct state *s)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	u64 kept = most(mul(cwnd_of(tp, &s->frame), BETA), 2 * ONE);
+	u64 kept = max(mul(cwnd_of(tp, &s->frame), BETA), 2 * ONE);
 
 	return reduce(tp, &s->frame, kept, kept);
 }

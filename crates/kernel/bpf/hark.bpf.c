@@ -74,7 +74,7 @@ struct state {
 	u64 last_ack;
 	/* Queueing delay of the last round, microseconds. */
 	u32 last_queue;
-	/* RTTs in microseconds, NONE without any: minimum of the data, and of the last round that had samples. */
+	/* RTTs in microseconds, NONE without any: minimum of the connection, quantiles of the last round with samples, handshake. */
 	u32 base;
 	u32 lower;
 	u32 median;
@@ -85,9 +85,12 @@ struct state {
 	u32 lost;
 	/* Segments delivered when the round began. */
 	u32 round_start;
-	/* Rounds with more queue than our own. */
+	/* Rounds in a row with far more own segments in the queue than the target, but for those in which the queue shrinks. */
 	u32 crowded;
-	/* The RTTs of this round: minimum with upper bounds, one in `stride` taken, and those skipped. */
+	/*
+	 * The RTTs of this round: minimum, upper bounds included; how many are in `kept`, which takes one in `stride`; and how many
+	 * were skipped since.
+	 */
 	u32 least;
 	u32 count;
 	u32 stride;
@@ -121,13 +124,13 @@ struct round {
 
 always_inline u64 target(u64 window)
 {
-	return most(most(mul(root(window), OWN_ROOT), OWN), mul(window, OWN_SHARE));
+	return max(max(mul(root(window), OWN_ROOT), OWN), mul(window, OWN_SHARE));
 }
 
-/* The window without the receiver's limit, Q32 segments. */
+/* The receiver's window, Q32 segments. */
 always_inline u64 rwnd_of(const struct tcp_sock *tp)
 {
-	return (u64)(tp->snd_wnd / (u32)most(tp->mss_cache, 1)) << 32;
+	return (u64)(tp->snd_wnd / (u32)max(tp->mss_cache, 1)) << 32;
 }
 
 always_inline void pace(struct sock *sk, const struct state *s)
@@ -138,17 +141,17 @@ always_inline void pace(struct sock *sk, const struct state *s)
 	u64 bytes = (mul(s->cwnd, gain) >> 20) * tcp_sk(sk)->mss_cache;
 
 	/* Microseconds to seconds without overflow: windows up to 2^40 bytes. */
-	sk->sk_pacing_rate = ((least(bytes, 1ULL << 52) / most(minimum, 1000)) * 1000000) >> 12;
+	sk->sk_pacing_rate = ((min(bytes, 1ULL << 52) / max(minimum, 1000)) * 1000000) >> 12;
 }
 
 always_inline void apply(struct sock *sk, struct state *s)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	u64 limit = s->silent ? ONE : most(rwnd_of(tp), ONE);
-	u64 window = most(s->quiet, s->present ? s->firm : 0);
+	u64 limit = s->silent ? ONE : max(rwnd_of(tp), ONE);
+	u64 window = max(s->quiet, s->present ? s->firm : 0);
 
-	s->cwnd = least(most(window, LEAST), limit);
-	tp->snd_cwnd = most(least(s->cwnd >> 32, least(tp->snd_cwnd_clamp, TCP_INFINITE_SSTHRESH)), 1);
+	s->cwnd = min(max(window, LEAST), limit);
+	tp->snd_cwnd = max(min(s->cwnd >> 32, min(tp->snd_cwnd_clamp, TCP_INFINITE_SSTHRESH)), 1);
 	pace(sk, s);
 }
 
@@ -163,7 +166,7 @@ always_inline void leave_start(struct state *s)
 	s->starting = 0;
 	if (!s->present)
 		refute(s);
-	s->firm = most(least(most(s->firm, s->quiet), s->carried), FIRST);
+	s->firm = max(min(max(s->firm, s->quiet), s->carried), FIRST);
 }
 
 always_inline void control_init(struct sock *sk, struct state *s)
@@ -195,8 +198,8 @@ always_inline void control_init(struct sock *sk, struct state *s)
 /* Adds an RTT to those of the round. */
 always_inline void sample(struct state *s, u32 rtt)
 {
-	s->base = least(s->base, rtt);
-	s->least = least(s->least, rtt);
+	s->base = min(s->base, rtt);
+	s->least = min(s->least, rtt);
 	s->skipped++;
 	if (s->skipped < s->stride)
 		return;
@@ -212,7 +215,7 @@ always_inline void sample(struct state *s, u32 rtt)
 	s->count++;
 }
 
-/* The smaller of two numbers comes first. */
+/* Puts the smaller of two numbers first, without a branch. */
 always_inline void in_order(u32 *a, u32 *b)
 {
 	s64 difference = (s64)*a - (s64)*b;
@@ -288,7 +291,7 @@ always_inline int measure(const struct tcp_sock *tp, struct state *s, struct rou
 	r->rtt = s->lower;
 	r->queue = less(s->lower, s->base);
 	r->worst = found & 2 ? (u32)less(s->peak, s->base) : r->queue;
-	s->longest = most(mul(s->longest, FORGET), found & 2 ? (u64)r->worst << TIME_BITS : 0);
+	s->longest = max(mul(s->longest, FORGET), found & 2 ? (u64)r->worst << TIME_BITS : 0);
 
 	u32 got = tp->delivered - s->delivered, gone = tp->lost - s->lost;
 
@@ -297,7 +300,7 @@ always_inline int measure(const struct tcp_sock *tp, struct state *s, struct rou
 	r->lost = part(gone, got + gone ? got + gone : 1);
 	s->recent = towards(s->recent, r->lost, 2);
 	s->carried = mul((u64)got << 32, part(s->base, r->rtt));
-	s->most = most(s->carried, mul(s->most, MOST_LEFT));
+	s->most = max(s->carried, mul(s->most, MOST_LEFT));
 	r->own = mul(s->quiet, part(r->queue, r->rtt));
 	r->room = r->own < target(s->quiet) / 2;
 	if (r->room)
@@ -308,7 +311,7 @@ always_inline int measure(const struct tcp_sock *tp, struct state *s, struct rou
 /* Judges the round: whether a rival that kept the queue standing has gone. */
 always_inline int judge_rival(struct state *s, const struct round *r)
 {
-	u64 window = most(s->cwnd, s->firm), ours = mul(window, part(r->queue, r->rtt)), own = target(window);
+	u64 window = max(s->cwnd, s->firm), ours = mul(window, part(r->queue, r->rtt)), own = target(window);
 	int shrinks = 10ULL * r->queue < 9ULL * s->last_queue;
 
 	s->last_queue = r->queue;
@@ -332,7 +335,7 @@ always_inline u64 grow_blindly(struct state *s, int room)
 		return 0;
 	}
 	u64 limit = s->knee > s->quiet || !s->knee ? FAR_MOST : BLIND_MOST;
-	u64 step = most(target(s->quiet) / 4, least(2 * s->step, mul(s->quiet, limit)));
+	u64 step = max(target(s->quiet) / 4, min(2 * s->step, mul(s->quiet, limit)));
 	u64 gap = less(s->knee, s->quiet);
 
 	if (gap && gap <= step) {
@@ -356,14 +359,14 @@ always_inline void adjust(const struct tcp_sock *tp, struct state *s, const stru
 		if (in_queue > SLOW_START_QUEUE * own)
 			leave_start(s);
 		else
-			add = least(window, less(rwnd, window));
+			add = min(window, less(rwnd, window));
 	} else if (r->own < own) {
-		s->opening = least(2 * s->opening, OPENING_MOST);
-		add = most(mul(own - r->own, s->opening), grow_blindly(s, r->room));
+		s->opening = min(2 * s->opening, OPENING_MOST);
+		add = max(mul(own - r->own, s->opening), grow_blindly(s, r->room));
 	} else {
 		s->step = 0;
 		s->opening = ONE / 8;
-		s->knee = most(mul(s->last, ONE - part(r->queue, r->rtt)), mul(s->knee, KNEE_LEFT));
+		s->knee = max(mul(s->last, ONE - part(r->queue, r->rtt)), mul(s->knee, KNEE_LEFT));
 		cut = r->own - own;
 	}
 
@@ -375,15 +378,15 @@ always_inline void adjust(const struct tcp_sock *tp, struct state *s, const stru
 		u64 excess = full ? mul(less(r->lost, s->innocent), CUT) : 0;
 
 		s->step = 0;
-		cut = most(cut, mul(window, least(collapse ? most(excess, r->lost) : excess, ONE)));
+		cut = max(cut, mul(window, min(collapse ? max(excess, r->lost) : excess, ONE)));
 		add = 0;
 		if (s->starting)
 			leave_start(s);
 	}
-	u64 limit = s->starting ? ~0ULL : s->stalled || !s->used ? window : most(rwnd, window);
+	u64 limit = s->starting ? ~0ULL : s->stalled || !s->used ? window : max(rwnd, window);
 
 	s->last = window;
-	s->quiet = most(least(less(window + add, cut), limit), LEAST);
+	s->quiet = max(min(less(window + add, cut), limit), LEAST);
 }
 
 always_inline void end_round(struct sock *sk, struct state *s)
@@ -394,9 +397,9 @@ always_inline void end_round(struct sock *sk, struct state *s)
 	if (!measure(tp, s, &r))
 		return;
 	if (!s->starting && !s->present && !s->crowded)
-		s->firm = most(least(s->firm, s->most), LEAST_FIRM);
+		s->firm = max(min(s->firm, s->most), LEAST_FIRM);
 	if (judge_rival(s, &r))
-		s->quiet = most(s->quiet, s->firm);
+		s->quiet = max(s->quiet, s->firm);
 	adjust(tp, s, &r);
 	s->stalled = 0;
 	s->used = 0;
@@ -417,10 +420,10 @@ always_inline void control_acked(struct sock *sk, struct state *s, const struct 
 		if (s->ca_state != TCP_CA_Recovery && s->ca_state != TCP_CA_Loss)
 			sample(s, a->rtt_us);
 		else if (s->base == NONE || 1000ULL * s->base <= 1001ULL * a->rtt_us)
-			s->least = least(s->least, a->rtt_us);
+			s->least = min(s->least, a->rtt_us);
 	}
 	if (s->ca_state != TCP_CA_Recovery && (s->present || s->firm < s->quiet) && a->pkts_acked)
-		s->firm += ratio(least(a->pkts_acked, 2) << 32, s->firm);
+		s->firm += ratio(min(a->pkts_acked, 2) << 32, s->firm);
 	/* Waits for the peer's window or for room in the send buffer (TCP_CHRONO_RWND_LIMITED, TCP_CHRONO_SNDBUF_LIMITED). */
 	s->stalled |= BIT_FIELD(tp, chrono_type) >= 2;
 	s->used |= BIT_FIELD(tp, is_cwnd_limited);
@@ -440,10 +443,10 @@ always_inline void control_window(struct sock *sk, struct state *s)
 		pace(sk, s);
 }
 
-/* A loss or a mark: the firm window is reduced, and the rival may have lost as well. */
+/* A loss or a mark reduces the firm window. */
 always_inline void lose(struct state *s)
 {
-	s->firm = most(mul(s->firm, KEPT_FIRM), LEAST_FIRM);
+	s->firm = max(mul(s->firm, KEPT_FIRM), LEAST_FIRM);
 }
 
 always_inline void control_state(struct sock *sk, struct state *s, u32 to)
@@ -456,18 +459,18 @@ always_inline void control_state(struct sock *sk, struct state *s, u32 to)
 		if (s->present) {
 			s->present = 0;
 			s->crowded = RESUME;
-			s->quiet = most(s->quiet, s->firm);
+			s->quiet = max(s->quiet, s->firm);
 		}
 		/* A mark means that the queue is too long (RFC 3168). */
 		if (to == TCP_CA_CWR)
-			s->quiet = most(least(s->quiet, rwnd_of(tp)) / 2, LEAST);
+			s->quiet = max(min(s->quiet, rwnd_of(tp)) / 2, LEAST);
 		apply(sk, s);
 	} else if (to == TCP_CA_Loss) {
 		u64 rtt = s->median != NONE ? s->median : s->handshake;
 
 		lose(s);
 		if (2 * (tp->tcp_mstamp - s->last_ack) > 3 * rtt) {
-			s->quiet = most(s->quiet / 2, LEAST);
+			s->quiet = max(s->quiet / 2, LEAST);
 			s->silent = 1;
 		}
 		apply(sk, s);

@@ -8,10 +8,10 @@
 #define NAME skyhaul_hybla
 #define WANTS_STATE
 
-/* Reference RTT, and the limit, in microseconds. */
+/* Reference RTT and greatest RTT, microseconds. */
 #define RTT0 25000
 #define MOST_RTT 10000000
-/* Largest exponent of slow start. */
+/* Greatest exponent of slow start, Q32. */
 #define MOST_RHO (16 * ONE)
 /* Segments that one acknowledgement counts for at most: more would not fit in the arithmetic. */
 #define MOST_ACKED 4096
@@ -28,17 +28,17 @@ struct state {
 
 always_inline void learn(struct state *s, u32 rtt)
 {
-	rtt = least(rtt, MOST_RTT);
+	rtt = min(rtt, MOST_RTT);
 	if (rtt && (!s->least || rtt < s->least)) {
 		s->least = rtt;
-		s->rho = most(quotient(rtt, RTT0), ONE);
+		s->rho = max(quotient(rtt, RTT0), ONE);
 	}
 }
 
 /* What an acknowledged segment adds in slow start: 2^rho - 1. */
 always_inline u64 slow_start_step(u64 rho)
 {
-	rho = least(rho, MOST_RHO);
+	rho = min(rho, MOST_RHO);
 	u64 whole = (rho + ONE - 1) >> 32;
 
 	return (half_to_the((whole << 32) - rho) << whole) - ONE;
@@ -67,7 +67,7 @@ always_inline void control_grow(struct sock *sk, struct state *s, u32 acked)
 
 	if (!may_grow(tp, f))
 		return;
-	acked = least(acked, MOST_ACKED);
+	acked = min(acked, MOST_ACKED);
 	/* While a timeout is repaired an acknowledgement may cover data that arrived long before. */
 	if (s->loss) {
 		grow_like_reno(tp, f, acked);
@@ -76,11 +76,11 @@ always_inline void control_grow(struct sock *sk, struct state *s, u32 acked)
 	u64 cwnd = cwnd_of(tp, f), ssthresh = ssthresh_of(tp, f);
 
 	if (cwnd < ssthresh) {
-		u64 n = f->after_timeout ? least(acked, 1) : acked;
+		u64 n = f->after_timeout ? min(acked, 1) : acked;
 
-		set_cwnd(tp, f, least(cwnd + n * slow_start_step(s->rho), ssthresh));
+		set_cwnd(tp, f, min(cwnd + n * slow_start_step(s->rho), ssthresh));
 	} else {
-		/* rho^2 of a window acknowledged. */
+		/* rho^2 segments for each window acknowledged. */
 		u64 square = (s->rho >> 16) * (s->rho >> 16);
 		u64 step = ((u64)acked << 32) >= cwnd ? square : acked * ratio(square, cwnd);
 

@@ -84,7 +84,7 @@ struct ack_sample {
 #ifdef __bpf__
 #pragma clang attribute pop
 
-/* Of the kernel's structure, by name; a member that is not set is left out. */
+/* The members that a control may set; the loader finds them by name in the kernel's structure. */
 struct tcp_congestion_ops {
 	u32 (*ssthresh)(struct sock *sk);
 	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);

@@ -7,7 +7,7 @@
 
 #include "fixed.h"
 
-/* The smoothed RTT in microseconds, 0 before the first one. The kernel keeps eight times of it. */
+/* The smoothed RTT in microseconds, 0 before the first one. The kernel keeps eight times as much. */
 always_inline u32 smoothed_rtt(const struct tcp_sock *tp)
 {
 	return tp->srtt_us >> 3;
@@ -22,9 +22,9 @@ always_inline u32 min_rtt(const struct tcp_sock *tp)
 }
 
 /*
- * Segments that an acknowledgement reports as received: `AckedCount` of Westwood. One that acknowledges nothing counts for what it
- * reports (SACK); the cumulative acknowledgement that ends the series covers these segments again. `kept` is what an
- * acknowledgement leaves of the credit of its own segments.
+ * Segments that an acknowledgement reports as received: `AckedCount` of Westwood. A duplicate counts for what it reports (SACK);
+ * the cumulative acknowledgement after a series of duplicates covers these segments again. `kept` of its own segments stay in the
+ * credit of the duplicates.
  */
 struct credit {
 	/* Segments reported and not yet covered. */
@@ -61,7 +61,7 @@ always_inline int round_over(const struct tcp_sock *tp, const struct ack_sample 
 {
 	if (!sample->pkts_acked && sample->rtt_us < 0)
 		return 0;
-	u32 since = sample->in_flight / most(tp->mss_cache, 1);
+	u32 since = sample->in_flight / max(tp->mss_cache, 1);
 
 	return (s32)(tp->delivered - since - next) >= 0;
 }

@@ -5,8 +5,9 @@
  * Times are in microseconds, lengths in bytes, everything else in segments.
  *
  *   start NOW SRTT MSS RWND CWND
- *   ack NOW ACKED DELIVERED LOST RTT SRTT MIN_RTT ROUND LIMITED STALLED
- *                             RTT is -1 without a sample, 0 or 1: ROUND ends a round, the window was LIMITED, the peer STALLED
+ *   ack NOW ACKED ARRIVED LOST RTT SRTT MIN_RTT ROUND LIMITED STALLED
+ *                             RTT is -1 without a sample. 1 or 0: the acknowledgement ends a ROUND, the window LIMITED the
+ *                             sender, the peer's window STALLED it
  *   loss | mark               a loss is found and repaired from now on; an ECN echo
  *   recovered | open          the repair is over: after a loss, after a timeout
  *   timeout NOW BACKOFF       the retransmission timer has expired for the BACKOFF-th time in a row
@@ -67,26 +68,26 @@ int main(void)
 
 	while (fgets(line, sizeof(line), stdin)) {
 		unsigned long long now;
-		unsigned a, d, lost, srtt, min, round, limited, stalled;
+		unsigned acked, arrived, lost, srtt, min, round, limited, stalled, mss, rwnd, initial, backoff;
 		int rtt;
 
-		if (sscanf(line, "start %llu %u %u %u %u", &now, &srtt, &a, &d, &round) == 5) {
+		if (sscanf(line, "start %llu %u %u %u %u", &now, &srtt, &mss, &rwnd, &initial) == 5) {
 			memset(&tp, 0, sizeof(tp));
 			memset(&state, 0xa5, sizeof(state));
-			tp.snd_cwnd = round;
+			tp.snd_cwnd = initial;
 			tp.snd_cwnd_clamp = ~0U;
 			tp.snd_ssthresh = TCP_INFINITE_SSTHRESH;
 			tp.tcp_mstamp = now;
 			tp.srtt_us = srtt << 3;
 			tp.rtt_min.s[0].v = srtt ? srtt : ~0U;
-			tp.mss_cache = a;
-			tp.snd_wnd = d;
+			tp.mss_cache = mss;
+			tp.snd_wnd = rwnd;
 			round_end = repairs = 0;
 			control_init(SK, &state);
-		} else if (sscanf(line, "ack %llu %u %u %u %d %u %u %u %u %u", &now, &a, &d, &lost, &rtt, &srtt, &min, &round,
-				  &limited, &stalled) == 10) {
+		} else if (sscanf(line, "ack %llu %u %u %u %d %u %u %u %u %u", &now, &acked, &arrived, &lost, &rtt, &srtt, &min,
+				  &round, &limited, &stalled) == 10) {
 			tp.tcp_mstamp = now;
-			tp.delivered += d;
+			tp.delivered += arrived;
 			tp.lost += lost;
 			tp.srtt_us = srtt << 3;
 			tp.rtt_min.s[0].v = min ? min : ~0U;
@@ -95,7 +96,7 @@ int main(void)
 			tp.chrono_type = stalled ? 2 : 0;
 			/* The newest acknowledged segment was sent after the last round, or before its end. */
 			u32 prior = round ? round_end : round_end - 1;
-			struct ack_sample sample = { a, rtt, tp.mss_cache * (tp.delivered - prior) };
+			struct ack_sample sample = { acked, rtt, tp.mss_cache * (tp.delivered - prior) };
 
 			if (round)
 				round_end = tp.delivered;
@@ -103,8 +104,8 @@ int main(void)
 #ifdef WHOLE_WINDOW
 			control_window(SK, &state);
 #else
-			if (!repairs && a)
-				control_grow(SK, &state, a);
+			if (!repairs && acked)
+				control_grow(SK, &state, acked);
 #endif
 		} else if (!strcmp(line, "loss\n")) {
 			repairs = 1;
@@ -119,9 +120,9 @@ int main(void)
 			complete();
 		} else if (!strcmp(line, "open\n")) {
 			change(TCP_CA_Open);
-		} else if (sscanf(line, "timeout %llu %u", &now, &a) == 2) {
+		} else if (sscanf(line, "timeout %llu %u", &now, &backoff) == 2) {
 			tp.tcp_mstamp = now;
-			if (a == 1) {
+			if (backoff == 1) {
 				reduce_window();
 				control_event(SK, &state, CA_EVENT_LOSS);
 			}

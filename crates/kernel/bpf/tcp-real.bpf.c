@@ -39,7 +39,7 @@ always_inline void control_acked(struct sock *sk, struct state *s, const struct 
 		return;
 	u64 bits = (u64)(tp->delivered - s->delivered) * tp->mss_cache * 8;
 
-	s->newest = least(bits, 1ULL << 40) * 1000000 / most(tp->tcp_mstamp - s->since, 1);
+	s->newest = min(bits, 1ULL << 40) * 1000000 / max(tp->tcp_mstamp - s->since, 1);
 	s->since = tp->tcp_mstamp;
 	s->delivered = tp->delivered;
 	s->pending = 1;
@@ -57,7 +57,7 @@ always_inline void judge(struct tcp_sock *tp, struct state *s)
 	if (new >= old) {
 		set_cwnd(tp, f, cwnd + ONE);
 	} else if (8 * new < 7 * old) {
-		u64 to = least(most(cwnd - cwnd / 8, 2 * ONE), cwnd);
+		u64 to = min(max(cwnd - cwnd / 8, 2 * ONE), cwnd);
 
 		set_cwnd(tp, f, to);
 		set_ssthresh(tp, f, to);

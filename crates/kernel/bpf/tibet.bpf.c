@@ -41,23 +41,23 @@ always_inline void control_acked(struct sock *sk, struct state *s, const struct 
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 now = tp->tcp_mstamp, last = s->last;
-	u32 segments = least(credited(&s->credit, tp, sample->pkts_acked, 0), MOST_LENGTH);
+	u32 segments = min(credited(&s->credit, tp, sample->pkts_acked, 0), MOST_LENGTH);
 
 	if (!segments)
 		return;
 	s->last = now;
 	if (!last)
 		return;
-	u64 elapsed = least(now - last, MOST_INTERVAL), length = (u64)segments << 32;
+	u64 elapsed = min(now - last, MOST_INTERVAL), length = (u64)segments << 32;
 
 	s->length = s->length ? mix(s->length, length) : length;
 	s->interval = s->interval ? mix(s->interval, elapsed << 24) : elapsed << 24;
 	if (s->interval) {
 		u64 keep = decay_over(elapsed);
-		/* Q32 segments per microsecond with RATE_BITS fewer: a rate. */
-		u64 quotient = s->length * 1000000 / most(s->interval >> (24 - 32 + RATE_BITS), 1);
+		/* Q32 segments over microseconds with 12 bits behind the point: a rate. */
+		u64 sample_rate = s->length * 1000000 / max(s->interval >> (24 - 32 + RATE_BITS), 1);
 
-		s->bwe = mul(s->bwe, keep) + mul(quotient, ONE - keep);
+		s->bwe = mul(s->bwe, keep) + mul(sample_rate, ONE - keep);
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * TCP Westwood ABSE: crates/cc/src/alg/westwood_abse.rs with its default options, in fixed point. Arrivals are kept for one RTT, at
- * most 512 of them: of more, the latest are one.
+ * most 512 of them; of more, the newest are merged.
  */
 #include "frame.h"
 #include "path.h"
@@ -12,14 +12,14 @@
 /* A power of two, and its logarithm. */
 #define ARRIVALS 512
 #define ARRIVALS_LOG 9
-/* Values over which the maximum jump is taken. */
+/* Newest jumps over which the maximum is taken. */
 #define JUMPS 10
 /* RTTs that the largest jump adds to the filter's memory. */
 #define N 10
-/* Further bits behind the point of jumps, and the greatest one that they do not describe well. */
+/* Jumps have this many bits behind the point more than rates; up to TINY_JUMP even these are too few for a quotient. */
 #define JUMP_BITS 14
 #define TINY_JUMP (1 << 12)
-/* Of jumps that only decay the last is 0.6^9 of the greatest. */
+/* If all jumps in memory only decay, the newest is 0.6^9 of the greatest. */
 #define DECAYED Q32(10077696, 1000000000)
 /* Bits behind the point of an interval in microseconds. */
 #define TIME_BITS 16
@@ -69,7 +69,7 @@ always_inline u64 part_of(u64 jump, u64 greatest)
 	return quotient(jump >> shift, greatest >> shift);
 }
 
-/* The first entry from `tail` on that is younger than `age`, a time like an interval. The newest entry is. */
+/* The first entry from `tail` on that is younger than `age`, microseconds with TIME_BITS; the newest entry always is. */
 always_inline u32 first_within(const struct state *s, u64 now, u64 age)
 {
 	u32 from = s->tail, count = s->head - s->tail;
@@ -152,10 +152,10 @@ always_inline void control_acked(struct sock *sk, struct state *s, const struct 
 	if (carried_in(s->throughput, rtt) <= cwnd) {
 		u64 queued = less(cwnd, carried_in(s->throughput, shortest));
 
-		interval = most(mul((u64)rtt << TIME_BITS, ratio(queued, cwnd)), gap);
+		interval = max(mul((u64)rtt << TIME_BITS, ratio(queued, cwnd)), gap);
 	}
 	u32 newest = interval <= gap ? segments : s->total - before(s, first_within(s, now, interval));
-	u64 many = least(newest, 1 << 19) * 1000000 << RATE_BITS;
+	u64 many = min(newest, 1 << 19) * 1000000 << RATE_BITS;
 	u64 found = ((many / interval) << TIME_BITS) + ((many % interval) << TIME_BITS) / interval;
 
 	/* The filter. */
@@ -168,7 +168,7 @@ always_inline void control_acked(struct sock *sk, struct state *s, const struct 
 
 #pragma clang loop unroll(full)
 	for (int i = 0; i < JUMPS; i++)
-		greatest = most(greatest, s->jumps[i]);
+		greatest = max(greatest, s->jumps[i]);
 	u64 span = (u64)rtt << (TIME_BITS + 1);
 
 	span += mul(N * span, greatest > TINY_JUMP ? part_of(s->jump, greatest) : DECAYED);

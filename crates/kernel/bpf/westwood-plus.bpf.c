@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * TCP Westwood+: crates/cc/src/alg/westwood_plus.rs with the flavour `linux`, in fixed point. The estimate also follows a window
- * reduction for an ECN echo, as in Linux.
+ * TCP Westwood+: crates/cc/src/alg/westwood_plus.rs with the flavour `linux`, in fixed point. The estimate also sets the window after
+ * an ECN echo, as in Linux.
  */
 #include "frame.h"
 #include "path.h"
@@ -38,9 +38,10 @@ always_inline void control_init(struct sock *sk, struct state *s)
 	s->credit.delivered = tp->delivered;
 }
 
+/* The window that fits the path, Q32 segments. */
 always_inline u64 fits(const struct state *s)
 {
-	return most(carried_in(s->twice, s->rtt_min), 2 * ONE);
+	return max(carried_in(s->twice, s->rtt_min), 2 * ONE);
 }
 
 always_inline void control_acked(struct sock *sk, struct state *s, const struct ack_sample *sample)
@@ -51,10 +52,10 @@ always_inline void control_acked(struct sock *sk, struct state *s, const struct 
 
 	if (sample->rtt_us > 0) {
 		s->rtt = sample->rtt_us;
-		s->rtt_min = s->reset_rtt_min ? s->rtt : least(s->rtt, s->rtt_min);
+		s->rtt_min = s->reset_rtt_min ? s->rtt : min(s->rtt, s->rtt_min);
 		s->reset_rtt_min = 0;
 	}
-	if (s->rtt && elapsed > most(s->rtt, SHORTEST)) {
+	if (s->rtt && elapsed > max(s->rtt, SHORTEST)) {
 		u64 rate = rate_of(s->acked, elapsed);
 
 		s->once = s->started ? (7 * s->once + rate) / 8 : rate;

@@ -9,7 +9,7 @@ pub struct Control {
     pub name: &'static str,
     /// Its name in the kernel, for `TCP_CONGESTION` and `sysctl`: at most 15 characters.
     pub kernel: &'static str,
-    /// What differs from the control of this project, in a few words; empty if nothing does.
+    /// What differs from the control of this name in a scenario, in a few words; empty if nothing does.
     pub differs: &'static str,
     /// The compiled program, an ELF object.
     pub object: &'static [u8],
@@ -26,7 +26,7 @@ macro_rules! controls {
     };
 }
 
-/// All of them.
+/// All controls that the kernel can load.
 pub const CONTROLS: &[Control] = controls! {
     "gaimd" "skyhaul_gaimd" "";
     "hark" "skyhaul_hark" "without probes and pages; losses are found and repaired by the kernel";
@@ -37,7 +37,7 @@ pub const CONTROLS: &[Control] = controls! {
     "westwood-plus" "skyhaul_wwplus" "flavour linux";
 };
 
-/// What the kernel gives a control no means for.
+/// Controls that cannot run in the kernel, and what the kernel gives a control no means to send.
 const INEXPRESSIBLE: &[(&str, &str)] = &[
     ("peach", "dummy segments"),
     ("peach-plus", "segments of low priority with data that is not yet acknowledged"),
@@ -45,8 +45,16 @@ const INEXPRESSIBLE: &[(&str, &str)] = &[
     ("fast-start", "data of low priority, nor the window of an earlier connection"),
 ];
 
-/// What the kernel has without this project.
-const ITS_OWN: &[&str] = &["reno", "newreno", "sack", "prr", "cubic", "bbr", "vegas"];
+/// Controls that the kernel has without this project, and their names there: recovery by SACK and PRR is not a matter of the control.
+const ITS_OWN: &[(&str, &str)] = &[
+    ("reno", "reno"),
+    ("newreno", "reno"),
+    ("sack", "reno"),
+    ("prr", "reno"),
+    ("cubic", "cubic"),
+    ("bbr", "bbr"),
+    ("vegas", "vegas"),
+];
 
 /// The control of this name, or of this name in the kernel.
 ///
@@ -60,8 +68,8 @@ pub fn find(name: &str) -> Result<&'static Control, KernelError> {
     if let Some((_, what)) = INEXPRESSIBLE.iter().find(|(n, _)| *n == name) {
         return Err(KernelError::Inexpressible { name, what });
     }
-    if ITS_OWN.contains(&&*name) {
-        return Err(KernelError::ItsOwn { name });
+    if let Some((_, kernel)) = ITS_OWN.iter().find(|(n, _)| *n == name) {
+        return Err(KernelError::ItsOwn { name, kernel });
     }
     Err(KernelError::Unknown { name, known: CONTROLS.iter().map(|c| c.name).collect::<Vec<_>>().join(", ") })
 }
@@ -91,9 +99,10 @@ mod tests {
         let line = |name| find(name).expect_err("is refused").to_string();
         assert_eq!(
             line("peach"),
-            "peach cannot run in the kernel: it gives a congestion control no means to send dummy segments"
+            "peach cannot run in the kernel, which gives a congestion control no means to send dummy segments"
         );
-        assert_eq!(line("cubic"), "the kernel has cubic of its own: choose it by that name");
+        assert_eq!(line("cubic"), "the kernel has cubic of its own: choose it by the name cubic");
+        assert_eq!(line("newreno"), "the kernel has newreno of its own: choose it by the name reno");
         assert!(line("hrk").contains("is no control for the kernel: write one of gaimd, hark, "));
     }
 }

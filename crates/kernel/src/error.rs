@@ -6,10 +6,10 @@
 pub enum KernelError {
     #[error("{name:?} is no control for the kernel: write one of {known}")]
     Unknown { name: String, known: String },
-    #[error("{name} cannot run in the kernel: it gives a congestion control no means to send {what}")]
+    #[error("{name} cannot run in the kernel, which gives a congestion control no means to send {what}")]
     Inexpressible { name: String, what: &'static str },
-    #[error("the kernel has {name} of its own: choose it by that name")]
-    ItsOwn { name: String },
+    #[error("the kernel has {name} of its own: choose it by the name {kernel}")]
+    ItsOwn { name: String, kernel: &'static str },
     #[error("{kernel} is installed already: skyhaul kernel remove {name}, then install it again")]
     Installed { name: &'static str, kernel: &'static str },
     #[error("{kernel} is not installed: skyhaul kernel list shows what is")]

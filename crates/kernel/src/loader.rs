@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 
 /// The types of the running kernel.
 const BTF: &str = "/sys/kernel/btf/vmlinux";
-/// Where Debian has the program: its users have no such folder in their paths.
+/// Debian installs the program in `/usr/sbin`, which is not in the paths of its users.
 const BPFTOOL: [&str; 3] = ["bpftool", "/usr/sbin/bpftool", "/sbin/bpftool"];
 /// Capabilities, by their numbers in linux/capability.h.
 const NET_ADMIN: u32 = 12;
@@ -58,7 +58,7 @@ pub fn remove(control: &Control) -> Result<(), KernelError> {
     if is_available(kernel) { Err(refused(kernel, &done)) } else { Ok(()) }
 }
 
-/// A control that is removed when this is dropped, unless it had been installed before.
+/// A control that is removed when this guard is dropped, unless it was installed before the guard.
 #[derive(Debug)]
 pub struct Loaded(Option<&'static Control>);
 
@@ -105,7 +105,7 @@ fn bpftool(arguments: &[&str]) -> Result<Output, KernelError> {
     Err(KernelError::NoBpftool)
 }
 
-/// The line of `bpftool` or libbpf that says most.
+/// The error with the line of `bpftool` or libbpf that says most.
 fn refused(kernel: &'static str, done: &Output) -> KernelError {
     let text = String::from_utf8_lossy(&done.stderr);
     if text.contains("Operation not permitted") || text.contains("-EPERM") {
@@ -122,11 +122,11 @@ struct Object(PathBuf);
 
 impl Object {
     fn write(control: &Control) -> Result<Self, KernelError> {
-        // Only root writes to /run.
+        // Only root writes to /run: nobody else can put a file there.
         let run = Path::new("/run");
         let folder = if run.is_dir() { run.to_owned() } else { std::env::temp_dir() };
         let path = folder.join(format!("{}-{}.bpf.o", control.kernel, std::process::id()));
-        // A new file: one that somebody else has put there is refused.
+        // A new file: one that somebody else has put in a temporary folder is refused.
         let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         made.and_then(|mut f| {
             let file = Self(path.clone());

@@ -33,8 +33,9 @@ pub trait Code {
     ) -> Option<Vec<(u16, Self::Received)>>;
 }
 
-/// Size of a repair symbol: that of the longest datagram with its length before it, in whole elements of 16 bits.
-fn symbol_size(longest: u32) -> u32 {
+/// Size of a repair symbol in bytes: that of the longest datagram with two bytes for its length, rounded up to whole elements of
+/// GF(2^16).
+pub(crate) fn symbol_size(longest: u32) -> u32 {
     (longest + 3) & !1
 }
 
@@ -51,7 +52,7 @@ impl<P> Default for Counted<P> {
 impl<P: PacketView + Clone + Debug> Code for Counted<P> {
     type Sent = P;
     type Received = ();
-    /// Its size.
+    /// The size of a symbol in bytes.
     type Symbol = u32;
 
     fn encode<'a>(&mut self, block: impl ExactSizeIterator<Item = &'a P>, parity: u8, symbols: &mut Vec<u32>)
@@ -94,6 +95,12 @@ mod computed {
         pub marked: bool,
         /// Its flow may be discarded first (RFC 8622).
         pub low_priority: bool,
+    }
+
+    impl AsRef<[u8]> for Datagram {
+        fn as_ref(&self) -> &[u8] {
+            &self.bytes
+        }
     }
 
     impl PacketView for Datagram {

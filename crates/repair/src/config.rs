@@ -39,8 +39,8 @@ pub struct Config {
 impl Config {
     /// Headers of IPv4 and UDP, and the tag of an AEAD of RFC 5116: 20 + 8 + 16.
     pub const OUTER: u32 = 44;
-    /// Longest block.
-    pub const MOST: u16 = 1024;
+    /// Most datagrams in a block.
+    pub const MAX_BLOCK: u16 = 1024;
 
     /// The defaults, for a gateway with this rate and queue.
     #[must_use]
@@ -65,7 +65,7 @@ impl Config {
     /// The largest datagram that fits: its own frame, and a repair symbol of its block.
     #[must_use]
     pub fn largest_datagram(&self) -> u32 {
-        // A symbol is as long as the datagram with its length before it, rounded up to whole 16-bit elements.
+        // The inverse of `code::symbol_size`.
         let most = u32::from(u16::MAX);
         let room = self.mtu.unwrap_or(most).min(most).saturating_sub(self.outer);
         if self.fec {
@@ -82,12 +82,12 @@ impl Config {
     pub fn validate(&self) -> Result<(), Invalid> {
         match () {
             () if !(0.001..=0.5).contains(&self.share) => Err(Invalid::Share(self.share)),
-            () if self.block == 0 || self.block > Self::MOST => Err(Invalid::Block(self.block)),
+            () if self.block == 0 || self.block > Self::MAX_BLOCK => Err(Invalid::Block(self.block)),
             () if self.fill_time.is_zero() => Err(Invalid::FillTime),
             () if !(1e-9..=0.5).contains(&self.residual) => Err(Invalid::Residual(self.residual)),
             () if self.report.is_zero() => Err(Invalid::Report),
             () if self.retries > 16 => Err(Invalid::Retries(self.retries)),
-            () if self.largest_datagram() == 0 => Err(Invalid::Mtu(self.mtu.unwrap_or(0))),
+            () if self.largest_datagram() == 0 => Err(Invalid::Mtu(self.mtu.unwrap_or(u16::MAX.into()))),
             () => Ok(()),
         }
     }

@@ -9,7 +9,7 @@ pub struct Counters {
     pub sources: u64,
     /// Bytes of these datagrams, without any header of a frame.
     pub source_bytes: u64,
-    /// Bytes of headers of their frames.
+    /// Bytes of all headers of the frames of these datagrams.
     pub header_bytes: u64,
     /// Datagrams that passed without repair.
     pub passed: u64,
@@ -19,23 +19,23 @@ pub struct Counters {
     pub too_big: u64,
     /// Repair symbols sent.
     pub symbols: u64,
-    /// Their bytes.
+    /// Bytes of repair symbols.
     pub symbol_bytes: u64,
     /// Repair symbols that became useless before their turn.
     pub expired_symbols: u64,
     /// Repeats sent.
     pub repeats: u64,
-    /// Their bytes.
+    /// Bytes of repeats.
     pub repeat_bytes: u64,
     /// Reports sent.
     pub reports: u64,
-    /// Their bytes.
+    /// Bytes of reports.
     pub report_bytes: u64,
     /// Datagrams delivered.
     pub delivered: u64,
-    /// Those among them that the code recovered.
+    /// Delivered datagrams that the code recovered.
     pub recovered: u64,
-    /// Those among them that arrived after a later one had been delivered.
+    /// Delivered datagrams for which the receiver no longer waited.
     pub late: u64,
     /// Datagrams that were never delivered.
     pub lost: u64,
@@ -43,6 +43,6 @@ pub struct Counters {
     pub refused: u64,
     /// Sum of the times that datagrams waited for earlier ones.
     pub held: Duration,
-    /// The longest of these times.
+    /// The longest time that a datagram waited for earlier ones.
     pub longest_held: Duration,
 }

@@ -8,6 +8,7 @@ use crate::loss::Estimate;
 use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::wire::Expected;
+use core::ops::Range;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 use skyhaul_path::DropReason;
 
@@ -89,8 +90,8 @@ impl<C: Code> End<C> {
     pub fn poll_delivery(&mut self) -> Option<Delivery<C::Received>> {
         self.receiver.poll_delivery()
     }
-    /// The next datagram of the other side that will not be delivered any more, by its number.
-    pub fn poll_lost(&mut self) -> Option<u64> {
+    /// Numbers of the next datagrams of the other side that will not be delivered any more.
+    pub fn poll_lost(&mut self) -> Option<Range<u64>> {
         self.receiver.poll_lost()
     }
 
@@ -100,13 +101,13 @@ impl<C: Code> End<C> {
         let report_at = self.receiver.report_at();
         self.sender.next_timeout(now, report_at).min(self.receiver.next_timeout())
     }
-    /// Time passes.
+    /// Does what is due by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.sender.handle_timeout(now);
         self.receiver.handle_timeout(now, &mut self.counters);
     }
 
-    /// The rate of the segment has changed, as a modem may tell (RFC 8175 §13.3).
+    /// The rate of the segment has changed, as a modem may tell (RFC 8175 §13.15).
     ///
     /// # Panics
     /// If the rate is zero.
@@ -114,7 +115,7 @@ impl<C: Code> End<C> {
         self.sender.set_rate(now, rate);
     }
 
-    /// What numbers of the other end are near, to read its frames.
+    /// The numbers to which those in the next frames of the other end are near ([`crate::wire`]).
     #[must_use]
     pub fn expected(&self) -> Expected {
         Expected {
@@ -124,12 +125,12 @@ impl<C: Code> End<C> {
             own_seq: self.sender.next_seq(),
         }
     }
-    /// What it has counted.
+    /// What this end has counted.
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
-    /// Its estimate of the losses of the direction into which it sends.
+    /// The estimate of the losses of the direction into which this end sends.
     #[must_use]
     pub fn estimate(&self) -> &Estimate {
         self.sender.estimate()
@@ -139,7 +140,7 @@ impl<C: Code> End<C> {
     pub fn srtt(&self) -> Option<Duration> {
         self.sender.srtt()
     }
-    /// Datagrams and bytes in its queue.
+    /// Datagrams and bytes in the queue of this end.
     #[must_use]
     pub fn queued(&self) -> (u32, u64) {
         self.sender.queued()

@@ -40,7 +40,7 @@ pub enum Kind<D, S> {
         /// The symbol.
         symbol: S,
     },
-    /// What the other direction has received.
+    /// What the sender of this frame has received.
     Report(Report),
 }
 
@@ -75,11 +75,11 @@ pub struct Report {
     pub largest: u64,
     /// Time since that frame arrived; whole microseconds on the wire.
     pub delay: Duration,
-    /// All datagrams below this one are settled: delivered or given up.
+    /// All datagrams below this one are settled: arrived or given up.
     pub base: u64,
     /// All datagrams from here on are unknown; those before are settled, unless they are missing.
     pub next: u64,
-    /// Missing datagrams.
+    /// Missing datagrams from `base` up to `next`.
     pub missing: Ranges,
     /// Frames that have arrived, in all; it wraps.
     pub received: u32,
@@ -121,13 +121,13 @@ pub enum Treatment {
 /// A datagram at the far end of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery<R> {
-    /// Its number.
+    /// Number of the datagram.
     pub seq: u64,
     /// The datagram.
     pub datagram: R,
     /// A node in the segment marked the frame that carried it: the mark belongs on the datagram (RFC 6040 §4.2).
     pub marked: bool,
-    /// It had been given up before it came: later ones may have been delivered.
+    /// The receiver no longer waited for it: later ones may have been delivered.
     pub late: bool,
 }
 

@@ -15,7 +15,7 @@
 //!
 //! The state machine is the same whether the code computes symbols from bytes ([`code::ReedSolomon`]) or only counts
 //! them ([`code::Counted`]), as in the simulator, where packets have no payload. The code is maximum distance separable:
-//! any k symbols of a block suffice, so that counting is exact.
+//! any k symbols of a block suffice, so that a count of symbols tells exactly what can be recovered.
 
 pub mod code;
 mod config;

@@ -2,9 +2,10 @@
 
 use skyhaul_base::math;
 
-/// How many frames later a frame may arrive than one with a higher number, before it counts as lost.
+/// How many frames a frame may be late before it is measured as lost. Repeats do not wait so long (RFC 9002 §6.1.1): a repeat too
+/// many costs one datagram, a false loss spoils the estimate.
 pub const REORDERING: u32 = 64;
-/// Frames that are remembered.
+/// Frames that the meter remembers: the bits of [`Meter::seen`].
 const WINDOW: u32 = 128;
 
 /// Counts the frames that arrive and those that are lost.
@@ -14,7 +15,7 @@ pub struct Meter {
     largest: Option<u64>,
     /// Bit i: the frame with number largest − i has arrived.
     seen: u128,
-    /// The last frame that was judged was lost.
+    /// The frame judged last was lost.
     in_burst: bool,
     /// Frames that have arrived; it wraps.
     pub received: u32,
@@ -112,7 +113,8 @@ impl Fading {
 pub struct Estimate {
     quick: Fading,
     slow: Fading,
-    last: Option<(u32, u32, u32)>,
+    /// Received, lost and bursts of the newest report.
+    last: (u32, u32, u32),
 }
 
 impl Default for Estimate {
@@ -122,9 +124,9 @@ impl Default for Estimate {
 }
 
 impl Estimate {
-    /// Memory of the estimate that follows changes.
+    /// Memory in frames of the estimate that follows changes.
     const QUICK: f64 = 2_000.0;
-    /// Memory of the estimate that keeps rare losses in mind.
+    /// Memory in frames of the estimate that keeps rare losses in mind.
     const SLOW: f64 = 10_000.0;
     /// Losses in memory below which the segment is taken to be free of losses.
     const NONE: f64 = 0.1;
@@ -133,21 +135,21 @@ impl Estimate {
     #[must_use]
     pub fn new() -> Self {
         let fading = |memory| Fading { memory, frames: 50.0, lost: 0.5, bursts: 0.5 };
-        Self { quick: fading(Self::QUICK), slow: fading(Self::SLOW), last: None }
+        Self { quick: fading(Self::QUICK), slow: fading(Self::SLOW), last: (0, 0, 0) }
     }
-    /// The receiver's totals.
+    /// A report has the receiver's totals.
     pub fn reported(&mut self, received: u32, lost: u32, bursts: u32) {
         let since = |new: u32, old: u32| {
             // Reports may be overtaken: what goes backwards adds nothing.
             let ahead = new.wrapping_sub(old);
             if ahead > u32::MAX / 2 { 0.0 } else { f64::from(ahead) }
         };
-        let (r, l, b) = self.last.unwrap_or((0, 0, 0));
+        let (r, l, b) = self.last;
         let (r, l, b) = (since(received, r), since(lost, l), since(bursts, b));
         if r + l > 0.0 {
             self.quick.add(r + l, l, b);
             self.slow.add(r + l, l, b);
-            self.last = Some((received, lost, bursts));
+            self.last = (received, lost, bursts);
         }
     }
     /// The share of frames that is lost: the higher of two estimates, since too little repair costs more than too much.
@@ -158,13 +160,13 @@ impl Estimate {
     /// The mean number of losses in a row.
     #[must_use]
     pub fn burst(&self) -> f64 {
-        // One loss by itself in mind: a single long burst long ago does not determine it.
+        // As if one single loss were in memory: one long burst long ago does not determine the mean.
         (self.slow.lost + 1.0) / (self.slow.bursts + 1.0)
     }
 }
 
-/// The probability of more than `most` losses among `n` frames of which the share `loss` is lost, in bursts of geometric
-/// length with this mean that begin independently: a compound Poisson distribution (Pólya and Aeppli), by Panjer's
+/// The probability of more than `most` losses among `n` frames of which the share `loss` is lost, in bursts that begin
+/// independently and have geometric lengths with the mean `burst`: a compound Poisson distribution (Pólya and Aeppli), by Panjer's
 /// recursion. With bursts of one it is Poisson's limit of the binomial distribution.
 #[must_use]
 pub fn exceeds(n: u32, loss: f64, burst: f64, most: u32) -> f64 {
@@ -182,13 +184,13 @@ pub fn parity(k: u32, loss: f64, burst: f64, residual: f64, most: u32) -> u32 {
     if loss <= 0.0 {
         return 0;
     }
-    // Symbols can be lost, too. For a few of them it would hardly matter that they add to the length, for many it does.
+    // Symbols can be lost, too: they count among the frames.
     (0..=most).find(|&r| exceeds(k + r, loss, burst, r) <= residual).unwrap_or(most)
 }
 
 /// The distribution of losses, from zero on.
 struct Tail {
-    /// Rate of bursts in n frames, and the probability that a burst goes on.
+    /// λ, the mean number of bursts in n frames, and ρ, the probability that a burst goes on.
     lambda: f64,
     on: f64,
     /// Probabilities of j − 1 and j losses, and of at most j.

@@ -5,22 +5,23 @@ use crate::config::Config;
 use crate::count::Counters;
 use crate::frame::{Delivery, Ranges, Report};
 use crate::loss::Meter;
+use core::ops::Range;
 use skyhaul_base::Instant;
 use std::collections::VecDeque;
 
-/// Largest jump of numbers that is taken for losses. Beyond it the order starts anew.
+/// Largest jump of datagram numbers over which the receiver waits for repair. Beyond it the order starts anew.
 const LEAP: u64 = 1 << 16;
 /// Blocks whose symbols are kept.
 const BLOCKS: usize = 64;
-/// Time for which a datagram that was skipped may still arrive, in seconds at the rate of the segment with packets of 1000
-/// bytes, and the bounds of the resulting number.
+/// Seconds for which a skipped datagram may still arrive. They become a number of datagrams, with 1000 bytes for each, within
+/// these bounds.
 const HISTORY: f64 = 2.0;
 const HISTORY_BOUNDS: (u64, u64) = (1024, 1 << 16);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Missing,
-    /// Waits for earlier ones.
+    /// Arrived, and waits for earlier ones.
     Held,
     Delivered,
 }
@@ -31,7 +32,9 @@ struct Slot<R> {
     state: State,
     /// Kept while a block may need it, or until it is delivered.
     datagram: Option<R>,
+    /// When it arrived.
     at: Instant,
+    /// The frame that carried it was marked as congested.
     marked: bool,
 }
 
@@ -41,8 +44,9 @@ struct Block<Y> {
     first: u64,
     k: u16,
     parity: u8,
-    /// Its datagrams that are here.
+    /// How many of its datagrams are here.
     present: u16,
+    /// Its repair symbols that are here, each with its index.
     symbols: Vec<(u8, Y)>,
 }
 
@@ -50,26 +54,31 @@ struct Block<Y> {
 #[derive(Debug)]
 pub(crate) struct Receiver<C: Code> {
     config: Config,
+    /// Datagrams below `base` that keep their slots.
     history: u64,
     meter: Meter,
-    /// When the largest number has arrived.
+    /// When the frame with the largest number arrived.
     largest_at: Instant,
-    /// Number of the first slot.
+    /// Number of the datagram of the first slot.
     start: u64,
     slots: VecDeque<Slot<C::Received>>,
+    /// Number after that of the newest datagram that a source frame carried.
+    sources_end: u64,
     /// All datagrams below it are delivered or were skipped.
     base: u64,
     /// No datagram below it is kept for blocks.
     kept: u64,
-    /// Nothing more will be sent about datagrams below it.
+    /// The sender sends nothing more about datagrams below it.
     floor: u64,
-    /// All datagrams below it are settled.
+    /// All datagrams below it have arrived or are given up.
     settled: u64,
-    /// When datagrams that are held have arrived, first ones first.
+    /// Arrival time and number of the datagrams that are held, in the order of arrival.
     held: VecDeque<(Instant, u64)>,
     blocks: Vec<Block<C::Symbol>>,
     out: VecDeque<Delivery<C::Received>>,
-    lost: VecDeque<u64>,
+    /// Numbers of datagrams that can no longer be delivered.
+    lost: VecDeque<Range<u64>>,
+    /// When the next report is due; [`Instant::MAX`] while there is no news.
     report_at: Instant,
     reported_at: Option<Instant>,
 }
@@ -84,6 +93,7 @@ impl<C: Code> Receiver<C> {
             largest_at: Instant::ZERO,
             start: 0,
             slots: VecDeque::new(),
+            sources_end: 0,
             base: 0,
             kept: 0,
             floor: 0,
@@ -97,6 +107,7 @@ impl<C: Code> Receiver<C> {
         }
     }
 
+    /// Number after that of the last slot.
     fn end(&self) -> u64 {
         self.start + self.slots.len() as u64
     }
@@ -124,24 +135,26 @@ impl<C: Code> Receiver<C> {
         new
     }
 
-    /// A frame that deserves a report has arrived.
+    /// A frame with news for a report has arrived.
     fn ask_for_report(&mut self, now: Instant) {
         if self.report_at == Instant::MAX {
             let least = self.reported_at.map_or(now, |at| at + self.config.report);
-            // The first of a series waits for company.
+            // The report waits a little for the frames that follow.
             self.report_at = least.max(now + self.config.report.mul_f64(0.2));
         }
     }
 
-    /// Makes places up to and without `end`.
+    /// Makes slots for all datagrams below `end`.
     fn extend(&mut self, now: Instant, end: u64, counters: &mut Counters) {
-        if end > self.base.max(self.end()).saturating_add(LEAP) {
-            // An outage, or an end that has started anew: nothing before can be repaired.
+        if end.saturating_sub(self.end()) > LEAP {
+            // After an outage, or where this end began later than the other one, nothing before `end` can be repaired.
             self.skip_to(now, self.end(), counters);
             while let Some(slot) = self.slots.pop_front() {
                 self.retire(&slot, counters);
             }
             self.blocks.clear();
+            counters.lost += end - 1 - self.start;
+            self.lost.push_back(self.start..end - 1);
             self.start = end - 1;
             (self.base, self.kept, self.settled) = (self.start, self.start, self.start);
         }
@@ -154,7 +167,7 @@ impl<C: Code> Receiver<C> {
     fn retire(&mut self, slot: &Slot<C::Received>, counters: &mut Counters) {
         if slot.state == State::Missing {
             counters.lost += 1;
-            self.lost.push_back(self.start);
+            self.lost.push_back(self.start..self.start + 1);
         }
         self.start += 1;
     }
@@ -175,6 +188,7 @@ impl<C: Code> Receiver<C> {
             return;
         }
         self.extend(now, seq + 1, counters);
+        self.sources_end = self.sources_end.max(seq + 1);
         if self.slot(seq).is_some_and(|s| s.state == State::Missing) {
             self.fill(now, seq, datagram, marked, counters);
             let covering = self.blocks.iter().position(|b| b.first <= seq && seq - b.first < u64::from(b.k));
@@ -202,14 +216,15 @@ impl<C: Code> Receiver<C> {
         counters: &mut Counters,
     ) {
         self.ask_for_report(now);
-        let nonsense = k == 0 || k > Config::MOST || index >= parity;
+        let contradictory = k == 0 || k > Config::MAX_BLOCK || index >= parity;
         // Of an old block not all datagrams are kept.
-        if nonsense || first < self.kept.max(self.start) {
-            counters.refused += u64::from(nonsense);
+        if contradictory || first < self.kept.max(self.start) {
+            counters.refused += u64::from(contradictory);
             return;
         }
         let end = first + u64::from(k);
-        if end > self.base.max(self.end()).saturating_add(LEAP) {
+        // Symbols alone move no slot out of the window: they may announce only so many datagrams.
+        if end.saturating_sub(self.sources_end) > LEAP {
             counters.refused += 1;
             return;
         }
@@ -270,7 +285,7 @@ impl<C: Code> Receiver<C> {
         }
     }
 
-    /// A missing datagram is there.
+    /// A missing datagram has arrived or was recovered.
     fn fill(&mut self, now: Instant, seq: u64, datagram: C::Received, marked: bool, counters: &mut Counters) {
         let base = self.base;
         let at_once = self.config.resequence.is_zero();
@@ -323,7 +338,7 @@ impl<C: Code> Receiver<C> {
         while self.held.front().is_some_and(|(_, seq)| *seq < self.base) {
             self.held.pop_front();
         }
-        // Blocks are complete a little after their last datagram.
+        // The symbols of a block follow its last datagram: after four more blocks none is expected any more.
         let horizon = self.base.saturating_sub(4 * u64::from(self.config.block));
         while self.kept < horizon {
             let kept = self.kept;
@@ -341,7 +356,7 @@ impl<C: Code> Receiver<C> {
         self.settled = self.settled.max(self.start);
         loop {
             let seq = self.settled;
-            // Without an order to keep, what is missing is wanted as long as the sender may repeat it.
+            // Without an order to keep, a missing datagram is wanted as long as the sender may repeat it.
             let given_up = seq < self.floor || seq < self.base && !self.config.resequence.is_zero();
             match self.slot(seq).map(|s| s.state) {
                 Some(State::Missing) if !given_up => break,
@@ -406,7 +421,7 @@ impl<C: Code> Receiver<C> {
     pub(crate) fn poll_delivery(&mut self) -> Option<Delivery<C::Received>> {
         self.out.pop_front()
     }
-    pub(crate) fn poll_lost(&mut self) -> Option<u64> {
+    pub(crate) fn poll_lost(&mut self) -> Option<Range<u64>> {
         self.lost.pop_front()
     }
 }

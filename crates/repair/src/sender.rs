@@ -1,25 +1,26 @@
 //! The sending half of an end: queue, pacing, blocks, repeats.
 
-use crate::code::Code;
+use crate::code::{Code, symbol_size};
 use crate::config::Config;
 use crate::count::Counters;
 use crate::frame::{Frame, Kind, Output, Report, TooBig, Treatment};
 use crate::loss::{self, Estimate};
-use crate::wire::{RANGE, REPAIR_HEADER, REPORT, SOURCE_HEADER};
+use crate::wire::{RANGE_SIZE, REPAIR_HEADER, REPORT_SIZE, SOURCE_HEADER};
 use skyhaul_base::units::Serializer;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 use skyhaul_path::queue::Moment;
 use skyhaul_path::{DropReason, PacketView, Queue};
 use std::collections::VecDeque;
 
-/// So many frames later a frame counts as lost rather than overtaken (the packet threshold of RFC 9002 §6.1.1).
-const OVERTAKEN: u64 = 3;
-/// The longest time for which a datagram is kept.
+/// A frame counts as lost, and not as reordered, once one sent so many frames later has arrived (`kPacketThreshold` of RFC 9002
+/// §6.1.1).
+const PACKET_THRESHOLD: u64 = 3;
+/// The longest time for which a datagram is kept if no order bounds it, and the time of a frame without a report.
 const KEPT: Duration = Duration::from_secs(10);
-/// Time in seconds for which unused shares of the rate for repair add up, and the bytes that may always add up: two large
-/// packets.
-const SAVED: f64 = 0.5;
-const LEAST_SAVED: f64 = 4000.0;
+/// Depth of the token bucket that limits repair to its share of the rate: in seconds of this share, and at least in bytes, two
+/// large packets.
+const BUCKET_TIME: f64 = 0.5;
+const LEAST_BUCKET: f64 = 4000.0;
 
 /// A datagram in the gateway's queue.
 #[derive(Clone, Debug, Default)]
@@ -47,9 +48,13 @@ impl<S: PacketView> PacketView for Waiting<S> {
     fn is_ect(&self) -> bool {
         self.datagram.is_ect()
     }
+    fn is_l4s(&self) -> bool {
+        self.datagram.is_l4s()
+    }
     fn mark_ce(&mut self) {
         self.datagram.mark_ce();
     }
+    // Not `ack`: a gateway that does not read datagrams cannot thin acknowledgements.
 }
 
 /// A datagram that was sent and may be needed again.
@@ -97,16 +102,18 @@ pub(crate) struct Sender<C: Code> {
     queue: Queue<Waiting<C::Sent>>,
     pacer: Serializer,
     next_number: u64,
-    /// Number of the first entry.
+    /// Number of the datagram of the first entry.
     first: u64,
     entries: VecDeque<Entry<C::Sent>>,
     block: Option<Block>,
     symbols: VecDeque<Pending<C::Symbol>>,
+    /// The symbols of a block that is being closed: kept for its memory.
     fresh: Vec<C::Symbol>,
+    /// Numbers of the datagrams that wait for a repeat.
     repeats: VecDeque<u64>,
-    /// Bytes that repair may use, and when they were counted.
-    saved: f64,
-    counted_at: Instant,
+    /// Bytes in the token bucket of repair, and when it was last filled.
+    tokens: f64,
+    filled_at: Instant,
     estimate: Estimate,
     /// When frames were sent that no report has covered.
     times: VecDeque<(u64, Instant)>,
@@ -121,7 +128,7 @@ impl<C: Code> Sender<C> {
     pub(crate) fn new(config: &Config, code: C, rng: Rng) -> Self {
         let mut queue = Queue::new(&config.queue);
         queue.set_rate(Some(config.rate));
-        let saved = (config.share * config.rate.bytes_per_sec() * SAVED).max(LEAST_SAVED);
+        let tokens = (config.share * config.rate.bytes_per_sec() * BUCKET_TIME).max(LEAST_BUCKET);
         Self {
             config: *config,
             code,
@@ -135,8 +142,8 @@ impl<C: Code> Sender<C> {
             symbols: VecDeque::new(),
             fresh: Vec::new(),
             repeats: VecDeque::new(),
-            saved,
-            counted_at: Instant::ZERO,
+            tokens,
+            filled_at: Instant::ZERO,
             estimate: Estimate::new(),
             times: VecDeque::new(),
             largest_reported: None,
@@ -167,7 +174,7 @@ impl<C: Code> Sender<C> {
 
     /// The rate of the segment has changed.
     pub(crate) fn set_rate(&mut self, now: Instant, rate: Rate) {
-        self.earn(now);
+        self.fill_bucket(now);
         self.config.rate = rate;
         self.pacer.set_rate(rate);
         self.queue.set_rate(Some(rate));
@@ -196,16 +203,16 @@ impl<C: Code> Sender<C> {
         Ok(())
     }
 
-    /// Earns the share of the rate since the last call.
-    fn earn(&mut self, now: Instant) {
+    /// Fills the token bucket with the share of the rate since the last call.
+    fn fill_bucket(&mut self, now: Instant) {
         let rate = self.config.share * self.config.rate.bytes_per_sec();
-        self.saved =
-            (self.saved + rate * (now - self.counted_at).as_secs_f64()).min((rate * SAVED).max(LEAST_SAVED));
-        self.counted_at = now;
+        let depth = (rate * BUCKET_TIME).max(LEAST_BUCKET);
+        self.tokens = (self.tokens + rate * (now - self.filled_at).as_secs_f64()).min(depth);
+        self.filled_at = now;
     }
 
-    /// When the block that is being filled is complete at the latest: it has no more time, or nothing has been added for a
-    /// quarter of it.
+    /// When the open block is closed at the latest: `fill-time` after its first datagram, or a quarter of this time after its last
+    /// one.
     fn closes(&self) -> Option<Instant> {
         let (block, fill) = (self.block?, self.config.fill_time);
         Some((block.opened + fill).min(block.added + fill.mul_f64(0.25)))
@@ -219,13 +226,13 @@ impl<C: Code> Sender<C> {
             return;
         }
         self.block = None;
-        self.earn(now);
+        self.fill_bucket(now);
         let (offset, outer) = ((block.first - self.first) as usize, self.config.outer);
         let (loss, burst) = (self.estimate.loss(), self.estimate.burst());
         let wanted = loss::parity(k, loss, burst, self.config.residual, k.min(255));
-        let size = self.entries.range(offset..).map(|e| e.datagram.size()).max().unwrap_or(0) + 3;
-        let each = f64::from(size + REPAIR_HEADER + outer);
-        let parity = wanted.min((self.saved / each).max(0.0) as u32) as u8;
+        let longest = self.entries.range(offset..).map(|e| e.datagram.size()).max().unwrap_or(0);
+        let each = f64::from(symbol_size(longest) + REPAIR_HEADER + outer);
+        let parity = wanted.min((self.tokens / each).max(0.0) as u32) as u8;
         if parity > 0 {
             let datagrams = self.entries.range(offset..).map(|e| &e.datagram);
             self.code.encode(datagrams, parity, &mut self.fresh);
@@ -234,7 +241,7 @@ impl<C: Code> Sender<C> {
         if made == 0 {
             self.decide(block.first, k as u16, None);
         }
-        self.saved -= each * made as f64;
+        self.tokens -= each * made as f64;
         let expires = now + self.config.fill_time + self.config.fill_time;
         for (index, symbol) in (0..=u8::MAX).zip(self.fresh.drain(..)) {
             let k = k as u16;
@@ -270,11 +277,6 @@ impl<C: Code> Sender<C> {
             self.entries.pop_front();
             self.first += 1;
         }
-    }
-
-    /// Whether repair may use this many bytes.
-    fn may_spend(&self, bytes: u32) -> bool {
-        self.saved >= f64::from(bytes)
     }
 
     /// Size of the frame that carries a datagram.
@@ -323,15 +325,15 @@ impl<C: Code> Sender<C> {
             return None;
         }
         if let Some(report) = report() {
-            let size = REPORT + RANGE * report.missing.as_slice().len() as u32 + self.config.outer;
+            let size = REPORT_SIZE + RANGE_SIZE * report.missing.as_slice().len() as u32 + self.config.outer;
             counters.reports += 1;
             counters.report_bytes += u64::from(size);
             let number = self.take_number(now);
             return Some(self.sent(now, Frame { number, kind: Kind::Report(report) }, size, false));
         }
-        self.earn(now);
+        self.fill_bucket(now);
         if let Some((seq, size)) = self.next_repeat(now) {
-            if self.may_spend(size) {
+            if self.tokens >= f64::from(size) {
                 return self.repeat(now, seq, size, counters);
             }
         }
@@ -376,7 +378,8 @@ impl<C: Code> Sender<C> {
         Output::Frame { frame, size, low_priority }
     }
 
-    /// Time after which a report should have come.
+    /// Time after which a report should have come: a round trip with a quarter more for its variation, the interval between reports,
+    /// and 50 ms for queues. It doubles with each probe (RFC 9002 §6.2.1).
     fn patience(&self) -> Duration {
         let rtt = self.srtt.map_or(Duration::from_secs(1), |rtt| rtt.mul_f64(1.25));
         let once = rtt + self.config.report + Duration::from_millis(50);
@@ -436,7 +439,7 @@ impl<C: Code> Sender<C> {
         entry.repeats += 1;
         entry.again = false;
         let datagram = entry.datagram.clone();
-        self.saved -= f64::from(size);
+        self.tokens -= f64::from(size);
         counters.repeats += 1;
         counters.repeat_bytes += u64::from(size);
         let low_priority = datagram.low_priority();
@@ -485,7 +488,7 @@ impl<C: Code> Sender<C> {
                 entry.settled = true;
                 continue;
             }
-            let passed = entry.decided.map(|decided| decided.max(entry.number) + OVERTAKEN);
+            let passed = entry.decided.map(|decided| decided.max(entry.number) + PACKET_THRESHOLD);
             if newest
                 && !entry.settled
                 && !entry.again
@@ -535,8 +538,7 @@ impl<C: Code> Sender<C> {
         }
     }
 
-    /// When a call is due; not before `free`, the time at which the next frame may leave, for a `report` or anything else
-    /// that waits.
+    /// When a call is due. Frames, reports among them, are not due before the pacer lets the next one leave.
     pub(crate) fn next_timeout(&mut self, now: Instant, report_at: Instant) -> Instant {
         let free = self.pacer.free_at();
         let mut at = report_at.max(free).min(self.probe_at).min(self.closes().unwrap_or(Instant::MAX));
@@ -544,16 +546,63 @@ impl<C: Code> Sender<C> {
             at = at.min(free);
         }
         if let Some((_, size)) = self.next_repeat(now) {
-            let short = (f64::from(size) - self.saved).max(0.0);
+            let short = (f64::from(size) - self.tokens).max(0.0);
             let rate = self.config.share * self.config.rate.bytes_per_sec();
-            // A nanosecond more, so that rounding does not make it too early.
+            // A nanosecond more, so that rounding does not make the call too early.
             let wait = if short > 0.0 {
                 Duration::from_secs_f64(short / rate) + Duration::from_nanos(1)
             } else {
                 Duration::ZERO
             };
-            at = at.min(free.max(self.counted_at + wait));
+            at = at.min(free.max(self.filled_at + wait));
         }
         at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A packet that differs from the default in everything that a queue asks for.
+    #[derive(Clone, Debug, Default)]
+    struct Scalable {
+        marked: bool,
+    }
+
+    impl PacketView for Scalable {
+        fn size(&self) -> u32 {
+            100
+        }
+        fn low_priority(&self) -> bool {
+            true
+        }
+        fn flow(&self) -> u32 {
+            7
+        }
+        fn kind(&self) -> u8 {
+            3
+        }
+        fn is_pure_ack(&self) -> bool {
+            true
+        }
+        fn is_ect(&self) -> bool {
+            true
+        }
+        fn is_l4s(&self) -> bool {
+            true
+        }
+        fn mark_ce(&mut self) {
+            self.marked = true;
+        }
+    }
+
+    #[test]
+    fn the_queue_sees_a_datagram_as_it_is() {
+        let mut w = Waiting { datagram: Scalable::default(), passed: false };
+        assert_eq!((w.size(), w.flow(), w.kind()), (100, 7, 3));
+        assert!(w.low_priority() && w.is_pure_ack() && w.is_ect() && w.is_l4s());
+        w.mark_ce();
+        assert!(w.datagram.marked);
     }
 }

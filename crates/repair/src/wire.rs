@@ -20,34 +20,36 @@ use skyhaul_base::Duration;
 
 /// Version of the format.
 pub const VERSION: u8 = 1;
-/// Bytes that stay readable.
+/// Bytes of a frame that encryption leaves readable.
 pub const CLEAR: usize = 4;
 /// Bytes before the datagram of a source frame.
 pub const SOURCE_HEADER: u32 = 9;
 /// Bytes before the symbol of a repair frame.
 pub const REPAIR_HEADER: u32 = 11;
 /// Bytes of a report without ranges.
-pub const REPORT: u32 = 30;
+pub const REPORT_SIZE: u32 = 30;
 /// Bytes of a range.
-pub const RANGE: u32 = 6;
+pub const RANGE_SIZE: u32 = 6;
 
+// Types of frames.
 const SOURCE: u8 = 0;
 const REPAIR: u8 = 1;
-const REPORTED: u8 = 2;
+const REPORT: u8 = 2;
+/// A floor that is unknown, or too far below the datagram for the field.
 const UNKNOWN: u16 = u16::MAX;
-/// Numbers modulo this are sent.
+/// Frames carry numbers modulo 2^24.
 const MODULUS: u64 = 1 << 24;
 
-/// What a receiver expects, to expand numbers.
+/// The numbers that a receiver expects, to which it expands truncated ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
-    /// The next frame of the other end.
+    /// Number of the next frame of the other end.
     pub number: u64,
-    /// Its next datagram.
+    /// Number of the next datagram of the other end.
     pub seq: u64,
-    /// The next frame of this end.
+    /// Number of the next frame of this end.
     pub own_number: u64,
-    /// The next datagram of this end.
+    /// Number of the next datagram of this end.
     pub own_seq: u64,
 }
 
@@ -119,7 +121,7 @@ pub fn encode<D: AsRef<[u8]>, S: AsRef<[u8]>>(frame: &Frame<D, S>, out: &mut Vec
     let kind = match frame.kind {
         Kind::Source { .. } => SOURCE,
         Kind::Repair { .. } => REPAIR,
-        Kind::Report(_) => REPORTED,
+        Kind::Report(_) => REPORT,
     };
     out.push(VERSION << 4 | kind);
     put(out, frame.number, 3);
@@ -180,7 +182,7 @@ pub fn decode<'a>(bytes: &'a [u8], expected: &Expected) -> Result<Frame<&'a [u8]
             }
             Kind::Repair { first, k, parity, index, symbol: from.0 }
         }
-        REPORTED => {
+        REPORT => {
             let largest = expand(from.number(3)?, expected.own_number);
             let delay = Duration::from_micros(from.number(4)?);
             let base = expand(from.number(3)?, expected.own_seq);
@@ -258,9 +260,9 @@ mod tests {
         assert_eq!(len(Kind::Source { seq: 1, floor: None, datagram: &[] }), SOURCE_HEADER);
         assert_eq!(len(Kind::Repair { first: 1, k: 1, parity: 1, index: 0, symbol: &[] }), REPAIR_HEADER);
         let mut report = Report::default();
-        assert_eq!(len(Kind::Report(report)), REPORT);
+        assert_eq!(len(Kind::Report(report)), REPORT_SIZE);
         assert!(report.missing.push(0, 1));
-        assert_eq!(len(Kind::Report(report)), REPORT + RANGE);
+        assert_eq!(len(Kind::Report(report)), REPORT_SIZE + RANGE_SIZE);
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! Accurate ECN (RFC 9768): what the receiving half counts and feeds back, and what the sending half makes of it.
+//! Accurate ECN (RFC 9768): what the receiving half counts and feeds back, and what the sending half infers from it.
 
 use crate::config::{Config, Ecn};
 use crate::segment::{Codepoint, EcnBytes, Flags};
 
 /// In how many acknowledgements in a row a change of the byte counters is repeated, so that it survives the loss of some.
 const REPEATS: u8 = 3;
-/// CE marks after which an acknowledgement is due at once: with unacknowledged data, and without (§3.2.2.5.1).
+/// CE marks after which an acknowledgement is due at once, with data to acknowledge and without (§3.2.2.5.1).
 const MARKS_WITH_DATA: u8 = 2;
 const MARKS_WITHOUT: u8 = 3;
 /// Initial value of the counters of CE-marked packets (§3.2.1).
@@ -38,14 +38,14 @@ pub(crate) struct Echo {
     bytes: EcnBytes,
     /// The field of the last packet.
     previous: Codepoint,
-    /// Marks since the last acknowledgement.
+    /// CE marks since the last acknowledgement.
     marks: u8,
-    /// How many acknowledgements will carry the option.
+    /// How many more acknowledgements will carry the option.
     due: u8,
 }
 
 impl Echo {
-    /// At the start of a connection; `marked`: our SYN's answer arrived with CE, which counts once (§3.2.2.2).
+    /// At the start of a connection; `marked`: the SYN-ACK arrived with CE, which counts as one packet (§3.2.2.2).
     pub(crate) const fn new(marked: bool) -> Self {
         Self {
             cep: FIRST_CEP + marked as u32,
@@ -78,7 +78,7 @@ impl Echo {
             return false;
         }
         self.cep = self.cep.wrapping_add(1);
-        self.marks += 1;
+        self.marks = self.marks.saturating_add(1);
         changed && len > 0 || self.marks >= if len > 0 { MARKS_WITH_DATA } else { MARKS_WITHOUT }
     }
 
@@ -111,9 +111,9 @@ pub(crate) struct Tally {
     cep: u32,
     /// `s.ceb`, its lowest 24 bits.
     ceb: u32,
-    /// Marks that were counted since `ceb` was last told; `None` before the first option.
+    /// Marks that were counted since the last option; `None` before the first one.
     since: Option<u32>,
-    /// Marks that were fed back, all together.
+    /// Marks that were fed back since the start of the connection.
     total: u64,
 }
 
@@ -122,14 +122,14 @@ impl Tally {
     pub(crate) const fn new(marked: bool) -> Self {
         Self { cep: FIRST_CEP + marked as u32, ceb: EcnBytes::INITIAL.ce, since: None, total: 0 }
     }
-    /// Marks that were fed back since the start of the connection.
+    /// Marks counted so far.
     pub(crate) const fn total(&self) -> u64 {
         self.total
     }
 
-    /// Takes the feedback of an acknowledgement of which `delivered` bytes are news, in segments of `smss`. Returns how many more
-    /// packets arrived with CE: at least what the three bits say, and more if the option proves it or, without options, if
-    /// that is the safest likely case (§3.2.2.5.2 and Appendix A.2).
+    /// Takes the feedback of an acknowledgement that newly reports `delivered` bytes as received, in segments of `smss` bytes.
+    /// Returns how many more packets arrived with CE. The three bits of ACE tell this number modulo 8. The option tells how often
+    /// they wrapped; without options, the safest likely case counts (§3.2.2.5.2 and Appendix A.2).
     pub(crate) fn take(&mut self, feedback: Feedback, delivered: u64, smss: u32) -> u32 {
         let least = u32::from(feedback.ace).wrapping_sub(self.cep) & 7;
         let smss = u64::from(smss.max(1));
@@ -137,9 +137,10 @@ impl Tally {
         let more = match feedback.ce_bytes {
             Some(ceb) => {
                 let bytes = ceb.wrapping_sub(self.ceb) & EcnBytes::MASK;
-                // As many whole cycles of the three bits as fit the bytes best.
+                // As many wraps of the three bits as fit the bytes best.
                 let packets = u64::from(bytes).div_ceil(smss) as u32;
-                let known = self.since.unwrap_or(0) + least;
+                // Before the first option the bytes cover all marks.
+                let known = self.since.unwrap_or(self.total as u32).saturating_add(least);
                 self.ceb = ceb & EcnBytes::MASK;
                 (packets.saturating_sub(known) + 4) / 8 * 8 + least
             }
@@ -167,14 +168,15 @@ mod tests {
     fn marks_trigger_acknowledgements_as_the_rfc_says() {
         let mut e = Echo::new(false);
         // The first mark after a packet without, then each second one.
-        let due = |e: &mut Echo, ecn, len| e.arrived(ecn, len);
-        assert!(!due(&mut e, ECT1, 1000) && due(&mut e, CE, 1000));
+        assert!(!e.arrived(ECT1, 1000) && e.arrived(CE, 1000));
         assert_eq!(e.feed_back().ace(), 6);
-        assert!(!due(&mut e, CE, 1000) && due(&mut e, CE, 1000));
+        assert!(!e.arrived(CE, 1000) && e.arrived(CE, 1000));
         assert_eq!(e.feed_back().ace(), 0, "5 + 3 marks, modulo 8");
-        assert!(!due(&mut e, ECT1, 1000));
-        // Acknowledgements without data: the third mark.
-        assert!(!due(&mut e, CE, 0) && !due(&mut e, CE, 0) && due(&mut e, CE, 0));
+        assert!(!e.arrived(ECT1, 1000));
+        // Segments without data: the third mark.
+        assert!(!e.arrived(CE, 0) && !e.arrived(CE, 0) && e.arrived(CE, 0));
+        // Any number of segments may arrive before an acknowledgement leaves.
+        assert!((0..1000).all(|_| e.arrived(CE, 1000)));
     }
 
     #[test]
@@ -205,7 +207,7 @@ mod tests {
             assert_eq!(take(&mut t, ace, packets), expected, "{ace} {packets}");
             assert_eq!(t.total(), u64::from(expected));
         }
-        // More marks than acknowledged packets: acknowledgements may be marked, too.
+        // More marks than newly acknowledged packets: the peer's acknowledgements count marks, too.
         assert_eq!(take(&mut Tally::new(false), 0, 1), 3);
     }
 
@@ -219,8 +221,12 @@ mod tests {
         // Without the option this time: options arrive, so a wrap would have been told.
         assert_eq!(take((5 + 21) & 7, None, 100), 1);
         assert_eq!(take((5 + 37) & 7, Some(37_000), 100), 16);
-        // Half-full packets, and a counter that wraps.
+        // Half-full packets, and three bits that wrap.
         assert_eq!(take((5 + 45) & 7, Some(41_000), 100), 8);
+        // Marks that were counted before the first option are not counted again.
+        let mut t = Tally::new(false);
+        assert_eq!(t.take(Feedback { ace: 5, ce_bytes: None }, 16_000, 1000), 16);
+        assert_eq!(t.take(Feedback { ace: 5, ce_bytes: Some(16_000) }, 0, 1000), 0);
     }
 
     #[test]

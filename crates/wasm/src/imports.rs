@@ -1,4 +1,4 @@
-//! The functions of the host that the module calls: for controls that the host writes, and for nothing else.
+//! The functions of the host that the module calls; it calls them only for controls that the host writes.
 #![expect(unsafe_code, reason = "a function of the host can only be called so; nothing else here is unsafe")]
 
 #[link(wasm_import_module = "skyhaul")]
@@ -13,10 +13,10 @@ unsafe extern "C" {
 
 /// Sends a message to the host and returns its answer.
 pub(crate) fn ask(message: &str) -> String {
-    // SAFETY: the host reads `length` bytes at the address, which the message holds, and keeps neither.
+    // SAFETY: the host reads `length` bytes at the address, all within the message, and keeps no reference to them.
     let length = unsafe { host_ask(message.as_ptr(), message.len()) };
     let mut answer = vec![0; length];
-    // SAFETY: the host writes as many bytes as it has announced, and the vector holds them.
+    // SAFETY: the host writes as many bytes as it has announced, and the vector has this length.
     unsafe { host_answer(answer.as_mut_ptr()) };
     String::from_utf8_lossy(&answer).into_owned()
 }

@@ -1,9 +1,9 @@
-//! Controls that the host of the module writes: what the sender reports becomes a message to the host, and its answer the
-//! window and the requests of the control.
+//! Controls that the host of the module writes. What the sender reports becomes a message to the host; the answer has the window and
+//! the requests of the control.
 //!
 //! A message and its answer are JSON. While the host handles a message, it may ask for what a control inherits
-//! ([`inherited`]): `super.on_ack(ack)` in a class. An error of the host ends the run: its exception unwinds through the module,
-//! which is then of no further use.
+//! ([`inherited`]): `super.on_ack(ack)` in a class. An error of the host ends the run: its exception unwinds through the module, and
+//! the host has to start another module.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -41,14 +41,19 @@ impl user::Factory for Factory {
         let options = serde_json::to_value(request.options).map_err(|e| e.to_string())?;
         let message = json!({ "create": { "control": self.name, "flow": request.flow, "options": options } });
         let made: Made = read(&(self.host)(&message.to_string()))?;
-        let policy = made.policy.policy(&made.hooks)?;
+        let policy = made.policy.resolve(&made.hooks);
         let mut frame = Frame::new(request.rules, policy.recovery);
         frame.ssthresh = made.ssthresh.unwrap_or(f64::INFINITY);
         frame.reset(made.cwnd);
         Ok(Box::new(Own {
             id: made.id,
             hooks: made.hooks.into(),
-            active: Active { frame, pacing: None, policy, now: Instant::ZERO },
+            active: Active {
+                frame,
+                pacing: made.pacing.map(|bits| Rate::from_bits_per_sec(bits as u64)),
+                policy,
+                now: Instant::ZERO,
+            },
             woken: (Instant::ZERO, 0),
             host: self.host,
         }))
@@ -63,16 +68,18 @@ struct Made {
     id: u32,
     /// Methods that the class defines: others are not called.
     hooks: Vec<String>,
-    policy: Wishes,
+    policy: ClassPolicy,
     cwnd: f64,
     /// `null` is infinite.
     ssthresh: Option<f64>,
+    /// Bit/s; `null` is no pacing.
+    pacing: Option<f64>,
 }
 
 /// `policy` of a class, by the names of Python's `Policy`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Wishes {
+struct ClassPolicy {
     recovery: RecoveryMode,
     max_burst: u16,
     rtt_samples: bool,
@@ -84,7 +91,7 @@ struct Wishes {
     rack: bool,
 }
 
-impl Default for Wishes {
+impl Default for ClassPolicy {
     fn default() -> Self {
         let p = Policy::default();
         Self {
@@ -106,10 +113,11 @@ fn has(hooks: &[String], method: &str) -> bool {
     hooks.iter().any(|h| h == method)
 }
 
-impl Wishes {
-    fn policy(&self, hooks: &[String]) -> Result<Policy, user::Error> {
+impl ClassPolicy {
+    /// The policy with the events for which the class defines a method.
+    fn resolve(&self, hooks: &[String]) -> Policy {
         let lost = has(hooks, "on_lost");
-        Ok(Policy {
+        Policy {
             recovery: self.recovery,
             max_burst: self.max_burst,
             rtt_samples: self.rtt_samples,
@@ -124,11 +132,11 @@ impl Wishes {
             sent_events: has(hooks, "on_sent"),
             transmit_events: has(hooks, "on_transmit"),
             ..Policy::default()
-        })
+        }
     }
 }
 
-/// The state that a control and the host share.
+/// The state of a control: the host learns it with each event and may change it.
 #[derive(Clone)]
 struct Active {
     frame: Frame,
@@ -156,7 +164,7 @@ impl core::fmt::Debug for Own {
 /// Number of times that a control may be woken at one instant, as in Python.
 const MOST_WAKES: u32 = 1000;
 
-/// What is going on while the host handles a message.
+/// The event that a control handles, by its own method or by what it inherits.
 struct Call {
     active: Active,
     path: Path,
@@ -166,6 +174,8 @@ struct Call {
     hooks: Arc<[String]>,
     /// The event, for what the control inherits.
     event: Event,
+    /// What the methods of the host have asked for.
+    act: Requests,
 }
 
 #[derive(Clone)]
@@ -180,7 +190,7 @@ enum Event {
 }
 
 thread_local! {
-    /// The calls in progress: a single one, since a module has one thread and a sender raises one event at a time.
+    /// The event in progress: a single one, since a module has one thread and a sender raises one event at a time.
     static CALL: RefCell<Option<Call>> = const { RefCell::new(None) };
 }
 
@@ -209,7 +219,7 @@ struct Outcome {
     returned: Value,
 }
 
-/// A number, or a word for what JSON lacks: `"inf"` is infinite, `"none"` is no rate and no time.
+/// A number, or a word for what JSON lacks: `"inf"` is an infinite threshold, `"none"` no rate or no time.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Number {
@@ -331,6 +341,7 @@ fn loss(kind: &str) -> Value {
     json!({ "kind": kind })
 }
 
+/// The kind of a signal, as a class sees it.
 const fn word(signal: Signal) -> &'static str {
     match signal {
         Signal::Loss => "loss",
@@ -359,16 +370,16 @@ impl Own {
             id: self.id,
             hooks: self.hooks.clone(),
             event,
+            act: Requests::default(),
         };
         CALL.set(Some(call));
-        let act = if own {
-            ask(method, argument).1
+        if own {
+            ask(method, argument);
         } else {
             inherit(method);
-            Requests::default()
-        };
+        }
         let call = CALL.take().expect("set above");
-        act.put(cx.act, cx.now);
+        call.act.put(cx.act, cx.now);
         *cx.rng = call.rng;
         self.active = call.active;
     }
@@ -378,20 +389,24 @@ impl Own {
         let message =
             json!({ "call": { "id": self.id, "method": method, "of": arguments, "facts": Value::Null } });
         let text = (self.host)(&message.to_string());
-        read::<Outcome>(&text).map_or(Value::Null, |o| o.returned)
+        read::<Outcome>(&text).unwrap_or_else(|e| panic!("{e}")).returned
     }
 }
 
-/// Calls a method of the host's class, and takes over window and pacing. Returns what it returned, and its requests.
-fn ask(method: &str, argument: &Value) -> (Value, Requests) {
+/// Calls a method of the host's class, and takes over window, pacing and requests. Returns what the method returned.
+fn ask(method: &str, argument: &Value) -> Value {
     let (message, host) = with_call(|c| {
         let facts = facts(&c.active, &c.path);
         (json!({ "call": { "id": c.id, "method": method, "of": argument, "facts": facts } }), c.host)
     });
     let text = host(&message.to_string());
-    let outcome: Outcome = read(&text).unwrap_or_else(|e| panic!("{e}"));
-    with_call(|c| set(&mut c.active, &outcome));
-    (outcome.returned, outcome.act)
+    let mut outcome: Outcome = read(&text).unwrap_or_else(|e| panic!("{e}"));
+    with_call(|c| {
+        set(&mut c.active, &outcome);
+        // The outermost method answers last, and has the requests of those within it.
+        c.act = core::mem::take(&mut outcome.act);
+    });
+    outcome.returned
 }
 
 /// Takes over what the class has set. A window that it has not touched keeps its state of recovery.
@@ -436,7 +451,7 @@ fn inherit(method: &str) {
                 return with_frame(|frame, cx| frame.grow_like_reno(cx, &ack));
             }
             let cwnd = with_call(|c| c.active.frame.cwnd);
-            let by = ask(rule.name(), &of_ack(&ack)).0.as_f64().unwrap_or(0.0);
+            let by = ask(rule.name(), &of_ack(&ack)).as_f64().unwrap_or(0.0);
             with_frame(|frame, cx| inherited::grow_by(frame, cx, rule, cwnd, by));
         }
         ("on_congestion", Event::Congestion(signal)) => {
@@ -446,7 +461,7 @@ fn inherit(method: &str) {
         }
         ("on_recovered", Event::Recovered) => with_frame(|frame, cx| frame.recovered(cx)),
         ("on_timeout", Event::Timeout(backoff)) => {
-            // Once per loss episode (RFC 5681 §3.1).
+            // Once per loss episode (RFC 5681 §3.1): the frame keeps the threshold at later timeouts, whatever the number.
             let to = if backoff <= 1 { reduction("timeout") } else { 2.0 };
             with_frame(|frame, _| frame.timeout(backoff, to));
         }
@@ -457,8 +472,7 @@ fn inherit(method: &str) {
 
 /// The window that a loss leaves.
 fn reduction(kind: &str) -> f64 {
-    let kept =
-        if defines("reduction") { ask("reduction", &loss(kind)).0.as_f64().unwrap_or(0.5) } else { 0.5 };
+    let kept = if defines("reduction") { ask("reduction", &loss(kind)).as_f64().unwrap_or(0.5) } else { 0.5 };
     with_call(|c| inherited::reduced(&c.active.frame, &c.path, kept))
 }
 
@@ -466,20 +480,20 @@ fn reduction(kind: &str) -> f64 {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) enum Question {
-    /// What the control inherits of an event: the window before (if the class changed it) and the window after it.
+    /// Asks for the inherited reaction to the event; the answer has the facts after it.
     Inherit {
-        /// The event.
+        /// The method of the event.
         method: String,
-        /// What the class has set so far.
+        /// What the class has set before it asks.
         #[serde(default)]
         set: Value,
     },
-    /// Segments that the inherited rule adds to the window.
+    /// Asks for the segments that the inherited rule adds to the window.
     Growth {
         /// Segments acknowledged.
         acked: f64,
     },
-    /// A random number of the connection's stream.
+    /// Asks for a random number of the connection's stream.
     Random {
         /// Which distribution.
         of: Distribution,
@@ -632,23 +646,36 @@ mod tests {
         let message: Value = serde_json::from_str(message).expect("JSON");
         if let Some(create) = message.get("create") {
             let hooks = match create["control"].as_str().expect("a name") {
-                "nothing" => json!([]),
+                "nothing" | "paced" => json!([]),
                 "rules" => json!(["increase", "slow_start", "reduction"]),
                 "events" => {
                     json!(["on_start", "on_ack", "on_congestion", "on_recovered", "on_timeout", "on_undo"])
                 }
                 "both" => json!(["on_ack", "increase", "on_timeout", "reduction", "on_transmit", "priority"]),
+                "woken" => json!(["increase", "slow_start", "on_wake"]),
                 _ => json!(["on_start", "on_ack"]),
             };
-            let id = u32::from(create["control"] == "constant");
-            return json!({ "id": id, "hooks": hooks, "policy": {}, "cwnd": 1.0, "ssthresh": null })
-                .to_string();
+            let id = match create["control"].as_str() {
+                Some("constant") => 1,
+                Some("woken") => 2,
+                _ => 0,
+            };
+            let pacing = (create["control"] == "paced").then_some(4000.0);
+            let made = json!({ "id": id, "hooks": hooks, "policy": {}, "cwnd": 1.0, "ssthresh": null, "pacing": pacing });
+            return made.to_string();
         }
         let call = &message["call"];
         let method = call["method"].as_str().expect("a method");
         let ask = |question: Value| answer(serde_json::from_value(question).expect("a question"));
         if call["id"] == 1 && method == "on_ack" {
             return json!({ "cwnd": 5.0, "ssthresh": "inf", "pacing": "none" }).to_string();
+        }
+        if call["id"] == 2 {
+            return match method {
+                "on_wake" => json!({ "cwnd": 7.0 }),
+                _ => json!({ "returned": 0.0, "act": { "wake_at": call["facts"]["now"] } }),
+            }
+            .to_string();
         }
         let returned = match method {
             "increase" | "slow_start" => {
@@ -673,7 +700,7 @@ mod tests {
             "duration=60s".into(),
             "links.sat.error.p=5e-2".into(),
         ];
-        let own = ["nothing", "rules", "events", "both", "constant"];
+        let own = ["nothing", "rules", "events", "both", "constant", "paced", "woken"];
         let request =
             json!({ "run": { "scenario": "preset:peach-geo", "set": set, "own": own, "series": true } });
         let answer: Value =
@@ -696,6 +723,20 @@ mod tests {
         let run = run("user:constant");
         let cwnd = run["series"]["flows"]["cwnd"].as_array().expect("a series");
         assert_eq!(cwnd.last(), Some(&json!(5.0)));
+    }
+
+    #[test]
+    fn a_rule_may_ask_to_be_woken() {
+        let run = run("user:woken");
+        let cwnd = run["series"]["flows"]["cwnd"].as_array().expect("a series");
+        assert!(cwnd.contains(&json!(7.0)), "{cwnd:?}");
+    }
+
+    #[test]
+    fn a_constructor_may_set_the_pacing_rate() {
+        let goodput = |cc: &str| run(cc)["flows"][0]["goodput_bit_s"].as_f64().expect("a rate");
+        let (sack, paced) = (goodput("sack"), goodput("user:paced"));
+        assert!(sack > 8000.0 && paced < 5000.0, "{sack} {paced}");
     }
 
     #[test]

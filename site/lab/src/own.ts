@@ -1,4 +1,4 @@
-// Congestion controls written in the page: the class that they extend, and its connection to the simulator. The seam is that of
+// Congestion controls written in the page: the class that they extend, and its connection to the simulator. The interface is that of
 // Python (docs/algorithms/add-your-own-python.md): the same events, facts and requests, under the same names.
 
 type Json = Record<string, unknown>;
@@ -15,7 +15,7 @@ export class OwnError extends Error {
   }
 }
 
-/** The state of an instance, and what it has set and asked for in the event. */
+/** An instance's facts, and in the current event the attributes that it has set and its requests. */
 interface State {
   facts: Json;
   set: Json;
@@ -41,7 +41,7 @@ const source = (value: unknown): string => {
 const count = (what: string, value: unknown) => number(what, value, "a whole number, 1 or more", (n) => Number.isInteger(n) && n >= 1 && n < 2 ** 32);
 const span = (what: string, value: unknown) => number(what, value, "a time in seconds, 0 or more", (t) => Number.isFinite(t) && t >= 0);
 
-/** What the simulator does of itself at this event. */
+/** Asks the simulator for the inherited reaction to the event. */
 function inherit(of: object, method: string): void {
   const s = state(of);
   if (!inside) throw new Error(`super.${method}: only in an event of the same name`);
@@ -50,7 +50,7 @@ function inherit(of: object, method: string): void {
   s.facts = { ...revived(answer.facts as Json), flow: s.facts.flow };
 }
 
-/** Facts with numbers where JSON has words. */
+/** Facts with infinite numbers in place of the word "inf", which JSON needs. */
 function revived(facts: Json): Json {
   for (const [key, value] of Object.entries(facts)) if (value === "inf") facts[key] = Infinity;
   return facts;
@@ -119,9 +119,10 @@ export class Control {
     return state(this).facts.pacing as number | null;
   }
   set pacing(value: number | null) {
-    const rate = value === null ? null : number("pacing", value, "a rate in bit/s, 1 or more, or null for no pacing", (x) => x >= 1 && x < 1e18);
+    const accepted = "a rate in bit/s, 1 or more, or null for no pacing";
+    const rate = value === null ? null : Math.round(number("pacing", value, accepted, (x) => x >= 1 && x < 1e18));
     state(this).facts.pacing = rate;
-    state(this).set.pacing = rate === null ? "none" : Math.round(rate);
+    state(this).set.pacing = rate ?? "none";
   }
   get in_slow_start(): boolean {
     return this.cwnd < this.ssthresh;
@@ -153,6 +154,7 @@ export class Control {
   rewind(): void {
     state(this).act.rewind = true;
   }
+  /** Refuses probes to a class whose policy has none. */
   #asks(what: string): void {
     if (!policy(this).probes) throw new Error(`${what}: the class does not ask for probes: write policy = { probes: true } in it`);
   }
@@ -211,7 +213,7 @@ const HOOKS = [
 const POLICY = ["recovery", "max_burst", "rtt_samples", "rate_samples", "receiver_rate", "probes", "watch_head", "low_priority_data", "rack"];
 const RECOVERY = ["tahoe", "reno", "newreno", "sack", "prr"];
 
-/** What the sender must do, as the class or the instance says. */
+/** The mechanisms of the sender that the class or the instance requires. */
 function policy(of: object): Json {
   const own = (of as { policy?: Json }).policy ?? (of.constructor as unknown as { policy?: Json }).policy ?? {};
   for (const [key, value] of Object.entries(own)) {
@@ -231,7 +233,7 @@ export function classes(code: string): string[] {
   return [...code.matchAll(/^[ \t]*class\s+([A-Za-z_]\w*)\s+extends\s+[A-Za-z_]\w*/gm)].map((m) => m[1]!);
 }
 
-/** Lines before the code in a function that the browser makes of it. */
+/** Lines before the code in the function that `new Function` makes of it. */
 const HEAD = 2;
 
 /** Where in the code an error came from. */
@@ -283,12 +285,13 @@ export class Own {
       const instance = new of(options);
       if (!states.has(instance)) throw new Error("a constructor has to call super()");
       const own = (hook: (typeof HOOKS)[number]) => instance[hook] !== Control.prototype[hook];
-      const wishes = policy(instance);
-      const { facts } = state(instance);
-      [facts.flow, state(instance).set] = [flow, {}];
+      const s = state(instance);
+      s.facts.flow = flow;
+      s.set = {};
       this.instances.push(instance);
       const ssthresh = instance.ssthresh === Infinity ? null : instance.ssthresh;
-      return { id: this.instances.length - 1, hooks: HOOKS.filter(own), policy: wishes, cwnd: instance.cwnd, ssthresh };
+      const { cwnd, pacing } = instance;
+      return { id: this.instances.length - 1, hooks: HOOKS.filter(own), policy: policy(instance), cwnd, ssthresh, pacing };
     } catch (e) {
       throw new OwnError(`flow ${flow}: constructor of ${of.name}: ${words(e)}`, line(e));
     }
@@ -297,25 +300,25 @@ export class Own {
   private call({ id, method, of, facts }: Call): Json {
     const instance = this.instances[id]!;
     const s = state(instance);
-    const was = inside;
+    const nested = inside;
     if (facts) {
       s.facts = { ...revived(facts), flow: s.facts.flow };
       s.set = {};
-      if (!was) s.act = {};
+      if (!nested) s.act = {};
     }
     inside = facts !== null;
     try {
       const returned = this.run(instance, method, of);
       const answer: Json = { ...s.set, returned };
       s.set = {};
-      if (!was && facts) answer.act = s.act;
+      if (!nested && facts) answer.act = s.act;
       return answer;
     } catch (e) {
       if (e instanceof OwnError) throw e;
       const at = typeof facts?.now === "number" ? ` at ${facts.now} s` : "";
       throw new OwnError(`flow ${s.facts.flow}: ${instance.constructor.name}.${method}: ${words(e)}${at}`, line(e));
     } finally {
-      inside = was;
+      inside = nested;
     }
   }
 

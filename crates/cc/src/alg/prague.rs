@@ -30,7 +30,7 @@ skyhaul_base::options! {
         gain: f64 = 0.0625,
         /// The RTT below which the control behaves as if its RTT were this (default 25 ms); "0 s" for none.
         rtt_target: Duration as Time = Duration::from_millis(25),
-        /// Round trips after slow start before that begins (default 4).
+        /// Round trips after slow start before `rtt-target` takes effect (default 4).
         rtt_transition: u32 = 4,
         /// The smoothed share after the first mark (default 0, as in Linux; the first mark itself halves the window).
         initial_alpha: f64 = 0.0,
@@ -73,7 +73,7 @@ impl ControlOptions for Config {
     }
 }
 
-/// Smallest window, segments.
+/// Smallest window after a mark, segments.
 const LEAST: f64 = 2.0;
 
 /// The counters of the path at the end of a round trip.
@@ -81,9 +81,9 @@ const LEAST: f64 = 2.0;
 struct RoundEnd {
     /// Bytes delivered.
     delivered: u64,
-    /// Packets marked.
+    /// Packets reported as marked.
     marked: u64,
-    /// The round trip.
+    /// Number of the round trip.
     round: u64,
 }
 
@@ -96,14 +96,14 @@ pub struct Prague {
     alpha: f64,
     /// A mark has arrived, so that a queue on the path marks.
     saw_ce: bool,
-    /// The last round trip for which α was computed, and the time of that computation.
+    /// The counters at the end of the last round trip, and when α was last computed.
     last: RoundEnd,
     updated: Instant,
-    /// Marks known at the last acknowledgement.
+    /// Marks reported until the last acknowledgement.
     seen: u64,
     /// When the window last fell for a mark.
     reduced: Option<Instant>,
-    /// Round trips since slow start.
+    /// Round trips since slow start; once `rtt-target` applies, none counts that is shorter.
     rounds: u32,
     pace: Option<Rate>,
 }
@@ -126,7 +126,7 @@ impl Prague {
         }
     }
 
-    /// Whether the control behaves as with the RTT `rtt-target` by now.
+    /// Whether a control with a shorter RTT behaves by now as if its RTT were `rtt-target`.
     fn is_independent(&self) -> bool {
         !self.frame.slow_start() && self.rounds >= self.config.rtt_transition
     }
@@ -169,7 +169,7 @@ impl Prague {
     fn grow(&mut self, cx: &Cx<'_>, unmarked: f64) {
         let (cwnd, ssthresh) = (self.frame.cwnd, self.frame.ssthresh);
         let to = if cwnd < ssthresh {
-            (cwnd + unmarked).min(ssthresh.max(cwnd))
+            (cwnd + unmarked).min(ssthresh)
         } else {
             cwnd + unmarked * self.increase(cx.path) / cwnd
         };
@@ -303,7 +303,7 @@ mod tests {
         round(&mut s, 50, 10, 0);
         assert_eq!(s.cwnd(), 20.0);
         round(&mut s, 50, 4, 1);
-        // 23 segments before the mark.
+        // 23 segments before the acknowledgement with the mark, which adds nothing: 20 and three unmarked ones.
         assert_eq!((s.cwnd(), s.ssthresh()), (11.5, 11.5));
     }
 

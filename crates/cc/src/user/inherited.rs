@@ -1,12 +1,12 @@
-//! What a control in another language inherits: SACK with the growth and the halving of Reno, of which it may replace single
-//! rules. The control's own language asks for a rule that it replaces; everything else stands here.
+//! What a control in another language inherits: SACK with the growth and the halving of Reno. The control may replace the rules of
+//! growth and of reduction; the binding to its language calls those, and the functions here do everything else.
 
 use crate::action::RecoveryMode;
 use crate::event::{Ack, Cx, Path, Signal};
 use crate::parts::frame::Frame;
 use crate::parts::growth;
 
-/// Which rule an acknowledgement asks for.
+/// The rule by which an acknowledgement lets the window grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// Growth below ssthresh.
@@ -16,7 +16,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Its name as a method.
+    /// The name of the method that replaces the rule.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -26,7 +26,7 @@ impl Rule {
     }
 }
 
-/// `on_ack`, first half: inflation during fast recovery. The rule by which the window grows, if it may.
+/// `on_ack`, first half: inflation during fast recovery. Returns the rule by which the window grows, if the window may grow.
 pub fn acked(frame: &mut Frame, cx: &Cx<'_>, ack: &Ack) -> Option<Rule> {
     let slow = frame.slow_start();
     frame.acked(cx, ack).then_some(if slow { Rule::SlowStart } else { Rule::Increase })
@@ -38,14 +38,14 @@ pub fn growth_of(frame: &Frame, path: &Path, acked: f64) -> f64 {
     growth::grown(&frame.rules, path, frame.cwnd, frame.ssthresh, acked) - frame.cwnd
 }
 
-/// `on_ack`, second half: a rule of the control's own adds `by` segments to `cwnd`, the window before it.
+/// `on_ack`, second half: the control's own rule adds `by` segments to `cwnd`, the window before the acknowledgement.
 pub fn grow_by(frame: &mut Frame, cx: &Cx<'_>, rule: Rule, cwnd: f64, by: f64) {
     let to = (cwnd + by).max(1.0);
     if by >= 0.0 {
         return frame.grow_to(cx, to);
     }
     frame.reset(to);
-    // In congestion avoidance the threshold follows: below it, slow start would add back what was taken.
+    // In congestion avoidance the threshold falls, too: below it, slow start would add back what the rule took.
     if rule == Rule::Increase {
         frame.ssthresh = frame.ssthresh.min(to);
     }

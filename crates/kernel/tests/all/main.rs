@@ -1,4 +1,4 @@
-//! The controls for the kernel: the same windows as those of this project, the same programs as their sources.
+//! The controls for the kernel have the windows of those of this project, and the compiled programs are those of the sources.
 #![cfg(target_os = "linux")]
 
 mod objects;

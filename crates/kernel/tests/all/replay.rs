@@ -92,18 +92,20 @@ fn steps(base_rtt: u32) -> impl Strategy<Value = Vec<Step>> {
 struct Replay {
     ours: Stage<Algorithm>,
     hark: bool,
-    real: bool,
-    /// Does a mark reduce by the same rule as a loss?
+    tcp_real: bool,
+    /// Whether a mark reduces the window by the same rule as a loss.
     marks: bool,
+    /// Microseconds.
     now: u64,
     srtt: u32,
     min_rtt: u32,
     delivered: u32,
-    /// Acknowledgements since the last round ended, and how many make one.
+    /// Acknowledgements since the last round ended.
     in_round: u32,
     /// Begin of the wave in progress and what had been delivered, for TCP-Real.
     wave: (u64, u32),
     stalled: bool,
+    /// There is a reduction that can be undone.
     reduced: bool,
     lines: String,
     /// Our window and threshold after each line; `None` while the kernel repairs a loss, whose window is its own.
@@ -120,7 +122,7 @@ impl Replay {
         let mut r = Self {
             ours,
             hark: name == "hark",
-            real: name == "tcp-real",
+            tcp_real: name == "tcp-real",
             marks: name != "westwood-plus",
             now: 1_000_000,
             srtt,
@@ -148,17 +150,15 @@ impl Replay {
 
     fn line(&mut self, line: &str) {
         let _ = writeln!(self.lines, "{line}");
-        let window = self.ours.cc_window();
+        let window = window_of(&self.ours);
         self.expected.push((self.ours.path.phase != Phase::Recovery || self.hark).then_some(window));
     }
 
     /// An acknowledgement of `acked` segments that reports `arrived`, with an RTT if there is one.
     fn ack(&mut self, kind: AckKind, acked: u32, arrived: u32, lost: u32, rtt: Option<u32>, limited: bool) {
         let limited = limited || self.hark;
-        let path = &mut self.ours.path;
-        if path.after_timeout && self.ours.cc_window().0 >= self.ours.cc_window().1 {
-            self.ours.path.after_timeout = false;
-        }
+        let (cwnd, ssthresh) = window_of(&self.ours);
+        self.ours.path.after_timeout &= cwnd < ssthresh;
         if let Some(rtt) = rtt {
             // RFC 6298, in whole microseconds.
             self.srtt = (7 * self.srtt + rtt) / 8;
@@ -200,7 +200,7 @@ impl Replay {
         let a = Ack {
             rtt: rtt.map(micros),
             rate: bound,
-            receiver_rate: receiver_rate.filter(|_| self.real),
+            receiver_rate: receiver_rate.filter(|_| self.tcp_real),
             lost: lost.into(),
             cwnd_limited: limited,
             ..ack(kind, acked.into())
@@ -299,13 +299,8 @@ impl Replay {
     }
 }
 
-trait Windows {
-    fn cc_window(&self) -> (f64, f64);
-}
-impl Windows for Stage<Algorithm> {
-    fn cc_window(&self) -> (f64, f64) {
-        (self.cwnd(), self.ssthresh())
-    }
+fn window_of(stage: &Stage<Algorithm>) -> (f64, f64) {
+    (stage.cwnd(), stage.ssthresh())
 }
 
 /// The program, compiled for user space; `None`, after a skip, without a C compiler.
@@ -342,8 +337,8 @@ fn program(path: &Path, lines: &str) -> Vec<(f64, f64)> {
     text.lines().filter_map(|l| l.split_once(' ')).map(|(a, b)| (number(a), number(b))).collect()
 }
 
-/// Replays random sequences. Differences are relative to the window, and in segments below a window of one: `usual` limits 99 of 100
-/// windows, `greatest` all.
+/// Replays random sequences of events. Differences are relative to the window, and in segments below a window of one segment:
+/// `usual` limits 99 of 100 windows, `greatest` all.
 fn replays(name: &str, cases: u32, usual: f64, greatest: f64) {
     let Some(path) = compiled(name) else { return };
     // The same sequences each time: close decisions, such as whether a rate is that of the window, may fall differently.
@@ -359,7 +354,7 @@ fn replays(name: &str, cases: u32, usual: f64, greatest: f64) {
             let mut replay = Replay::new(name, rtt, syn_lost);
             for step in steps {
                 replay.step(step);
-                // No path holds more, nor do the numbers of the kernel.
+                // No path holds a greater window, nor does the fixed-point arithmetic.
                 if replay.ours.cwnd() > 1e5 {
                     break;
                 }

@@ -13,7 +13,7 @@ pub(super) struct Duplication<P> {
     /// Probability that a packet is delivered twice.
     p: f64,
     rng: Rng,
-    /// A copy that is due, and since when.
+    /// The copy that is delivered next, and when it is due.
     held: Option<(Instant, P)>,
     /// Copies delivered, by [`PacketView::kind`].
     made: [u64; KINDS],
@@ -23,7 +23,7 @@ impl<P: PacketView> Duplication<P> {
     pub(super) fn new(p: f64, rng: Rng) -> Self {
         Self { p, rng, held: None, made: [0; KINDS] }
     }
-    /// Whether the packet that the link delivers now is delivered twice. Each packet draws once.
+    /// Decides whether the packet that the link delivers now is delivered twice. It draws one number for each packet.
     pub(super) fn draws(&mut self) -> bool {
         self.rng.unit() < self.p
     }

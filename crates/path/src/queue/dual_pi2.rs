@@ -6,12 +6,12 @@
 //! is more: the square is the counterpart of the square root in the rate of a classic control, so with k = 2 flows of both kinds with
 //! equal RTTs get about equal rates.
 //!
-//! The controller was tuned for paths of up to `RTT_max` = 100 ms. On a k times longer path the defaults in files are those of
-//! the RFC's formulas with an RTT_max of this path: target, update interval and the gains of the same loop in slow motion
-//! ([`Model::for_path`], *our choice*, as for PIE). The ramp of the L queue does not follow from the RTT.
+//! The controller was tuned for paths of up to `RTT_max` = 100 ms. On a longer path the defaults in files for target, update
+//! interval and gains follow from the RFC's formulas with the RTT of this path as RTT_max ([`Model::for_path`], *our choice*, as for
+//! PIE). The ramp of the L queue does not depend on the RTT.
 //!
-//! There is no timer: updates that are due are computed before anything else, from the arrival times of the packets at the
-//! heads. Nothing is drawn: the RFC's `recur` spreads signals evenly.
+//! There is no timer: each operation first computes the updates that were due, from the arrival times of the packets at the heads.
+//! No random number is drawn: the RFC's `recur` spreads signals evenly.
 
 use super::limit::{Limit, Load};
 use super::model::{Key, Model, Order};
@@ -55,7 +55,7 @@ skyhaul_base::options! {
 const TH_LEN: usize = 1;
 /// Largest marking probability of the L queue.
 const P_L_MAX: f64 = 1.0;
-/// Least share of either queue.
+/// Least share of the rate for either queue.
 const LEAST: f64 = 0.001;
 
 impl Model for Config {
@@ -92,9 +92,9 @@ impl Model for Config {
         true
     }
     fn for_path(self, rtt: Duration, written: &dyn Fn(&str) -> bool) -> Self {
-        let k = round_trip(rtt).as_secs_f64() / USUAL_RTT.as_secs_f64();
-        let time = |key: super::Key, t: Duration| if written(key.name) { t } else { t.mul_f64(k) };
-        let gain = |key: super::Key, g: f64| if written(key.name) { g } else { g / k };
+        let longer = round_trip(rtt).as_secs_f64() / USUAL_RTT.as_secs_f64();
+        let time = |key: Key, t: Duration| if written(key.name) { t } else { t.mul_f64(longer) };
+        let gain = |key: Key, g: f64| if written(key.name) { g } else { g / longer };
         Self {
             target: time(options::TARGET, self.target),
             update: time(options::UPDATE, self.update),
@@ -130,9 +130,13 @@ impl Pi {
     fn classic(&self) -> f64 {
         self.p * self.p
     }
-    /// Overload: the coupled probability has reached its maximum, and classic packets their p_Cmax = 1/k² [Appendix A.2].
+    /// Overload: the coupled probability has reached its maximum [Appendix A.2].
     fn is_saturated(&self) -> bool {
         self.coupled() >= P_L_MAX
+    }
+    /// Overload disables ECN: p_C has reached p_Cmax = min(1/k², 1) [Appendix A.2].
+    fn disables_ecn(&self) -> bool {
+        self.p * self.config.coupling.max(1.0) >= 1.0
     }
 
     /// Computes the updates that were due by `now`; the packets at the heads have waited since `oldest`, the earlier of both.
@@ -142,7 +146,7 @@ impl Pi {
             let before = self.p;
             self.update(delay);
             self.next += self.config.update;
-            // At a bound that further updates do not leave: an empty queue at 0, or a delay that only grows at 1.
+            // Further updates change nothing where p' is 0 and the queue empty, or p' is 1 and the delay only grows: they are skipped.
             let stays = self.p == before
                 && match oldest {
                     None => self.p == 0.0,
@@ -190,14 +194,14 @@ impl<P> Fifo<P> {
     fn new() -> Self {
         Self { packets: VecDeque::new(), count: 0.0 }
     }
-    /// Since when the packet at the head waits.
+    /// Arrival time of the packet at the head.
     fn since(&self) -> Option<Instant> {
         self.packets.front().map(|p| p.0)
     }
     /// True for a share of `likelihood` of the calls, evenly spread.
     fn recur(&mut self, likelihood: f64) -> bool {
         self.count += likelihood;
-        // A probability above 1 means each packet, and no debt.
+        // A probability above 1 signals to each packet; what exceeds 1 is not carried over.
         if self.count > 1.0 {
             self.count = (self.count - 1.0).min(1.0);
             return true;
@@ -212,7 +216,7 @@ pub struct DualPi2<P> {
     l: Fifo<P>,
     c: Fifo<P>,
     pi: Pi,
-    /// Bytes that the C queue has missed of its share while both wait: the weighted round robin.
+    /// Bytes that the C queue has missed of its share while both wait, for the weighted round robin.
     credit: f64,
 }
 
@@ -240,15 +244,15 @@ impl<P: PacketView> DualPi2<P> {
         }
         let native = if behind >= TH_LEN { self.pi.ramp(delay) } else { 0.0 };
         let p = native.max(self.pi.coupled());
-        // At 1 there is no packet to spread anything over.
+        // At 1 each packet is marked, from the first one on.
         if p >= 1.0 || self.l.recur(p) { Verdict::Mark } else { Verdict::Send }
     }
 
-    /// Judges a packet that leaves the C queue. Overload disables ECN [Appendix A.2].
+    /// Judges a packet that leaves the C queue.
     fn judge_c(&mut self, ect: bool) -> Verdict {
         if !self.c.recur(self.pi.classic()) {
             Verdict::Send
-        } else if ect && !self.pi.is_saturated() {
+        } else if ect && !self.pi.disables_ecn() {
             Verdict::Mark
         } else {
             Verdict::Drop

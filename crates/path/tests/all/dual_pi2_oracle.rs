@@ -1,5 +1,5 @@
-//! DualPI2 against the pseudocode of RFC 9332, Appendix A.2, written down naively: one list in the order of arrival, every
-//! update one by one.
+//! DualPI2 against the pseudocode of RFC 9332, Appendix A.2, written down naively: one list in the order of arrival, and each
+//! update computed. Names are those of the pseudocode.
 
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rng};
@@ -14,6 +14,7 @@ struct Naive {
     list: Vec<(u64, Pkt)>,
     p: f64,
     prevq: f64,
+    /// Updates computed so far.
     updates: u64,
     recur_l: f64,
     recur_c: f64,
@@ -21,6 +22,7 @@ struct Naive {
     lost: Vec<(u32, DropReason)>,
 }
 
+/// Whether a packet belongs in the L queue.
 fn is_l(p: &Pkt) -> bool {
     p.l4s || p.ce
 }
@@ -31,8 +33,8 @@ impl Naive {
         while (self.updates + 1) * t <= now {
             self.updates += 1;
             let at = self.updates * t;
-            let longest = |l: bool| self.list.iter().find(|w| is_l(&w.1) == l).map_or(0, |w| at - w.0);
-            let curq = longest(true).max(longest(false)) as f64 / 1e9;
+            let delay = |l: bool| self.list.iter().find(|w| is_l(&w.1) == l).map_or(0, |w| at - w.0);
+            let curq = delay(true).max(delay(false)) as f64 / 1e9;
             let step =
                 self.c.alpha * (curq - self.c.target.as_secs_f64()) + self.c.beta * (curq - self.prevq);
             self.p = (self.p + step).clamp(0.0, 1.0);
@@ -47,7 +49,7 @@ impl Naive {
         }
         false
     }
-    /// The packet as it is sent; `None` if it is dropped.
+    /// The packet as it is sent after it has waited for these nanoseconds; `None` if it is dropped.
     fn send(&mut self, waited: u64, mut p: Pkt) -> Option<Pkt> {
         let (p_c, p_cl) = (self.p * self.p, self.c.coupling * self.p);
         if is_l(&p) {

@@ -1,6 +1,6 @@
-//! The counted and the computed code agree, and what is computed is what was sent.
+//! A code that counts symbols and one that computes them agree, and the second recovers the bytes that were sent.
 
-use crate::world::{Fate, Marble, World, config};
+use crate::world::{Fate, Numbered, World, config};
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Rng};
 use skyhaul_repair::Config;
@@ -44,9 +44,9 @@ proptest! {
         let resequence = Duration::from_millis(resequence);
         let config = Config { retries, resequence, block, low_priority, share: 0.5, ..config() };
         let (n, gap, delay) = (600, Duration::from_micros(700), Duration::from_millis(30));
-        let mut counted = World::<Counted<Marble>>::new(&config, delay);
-        let marble = |number| Marble { number, size: size(number, seed) };
-        counted.stream(n, gap, marble, &|_| (), &mut fate(seed, loss, reorder));
+        let mut counted = World::<Counted<Numbered>>::new(&config, delay);
+        let numbered = |number| Numbered { number, size: size(number, seed) };
+        counted.stream(n, gap, numbered, &|_| (), &mut fate(seed, loss, reorder));
         let mut computed = World::<ReedSolomon>::new(&config, delay);
         let datagram = |number| Datagram { bytes: bytes(number, seed), ..Datagram::default() };
         let receive = |d: &Datagram| Arc::from(&*d.bytes);

@@ -1,18 +1,18 @@
 //! Any pattern of losses, reordering and duplicates: in order within the bound, none twice, none invented.
 
-use crate::world::{Fate, Marble, World, config};
+use crate::world::{Fate, Numbered, World, config};
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_repair::code::Counted;
-use skyhaul_repair::{Config, Treatment};
+use skyhaul_repair::{Config, Frame, Kind, Treatment};
 
-type Counting = World<Counted<Marble>>;
+type Counting = World<Counted<Numbered>>;
 
-fn marble(number: u32) -> Marble {
-    Marble { number, size: 1500 }
+fn numbered(number: u32) -> Numbered {
+    Numbered { number, size: 1500 }
 }
 
-/// A channel that loses in bursts, reorders and duplicates.
+/// A channel that loses in bursts (the model of Gilbert), reorders and duplicates.
 fn channel(seed: u64, loss: f64, burst: f64, reorder: f64, twice: f64) -> impl FnMut(usize, u64) -> Fate {
     let mut rng = Rng::stream(seed, "channel");
     let mut bad = [false; 2];
@@ -35,7 +35,7 @@ fn channel(seed: u64, loss: f64, burst: f64, reorder: f64, twice: f64) -> impl F
 
 fn drive(config: &Config, delay: Duration, n: u32, mut fate: impl FnMut(usize, u64) -> Fate) -> Counting {
     let mut world = Counting::new(config, delay);
-    world.stream(n, Duration::from_micros(1300), marble, &|_| (), &mut fate);
+    world.stream(n, Duration::from_micros(1300), numbered, &|_| (), &mut fate);
     world
 }
 
@@ -47,7 +47,7 @@ fn check(world: &Counting, config: &Config, n: u32) {
         let seq = arrival.seq as usize;
         assert!(seq < seen.len(), "{seq} was never sent");
         assert!(!core::mem::replace(&mut seen[seq], true), "{seq} came twice");
-        // What is late was given up; nothing else is out of order.
+        // Only a datagram that was given up may be out of order.
         assert!(arrival.late || arrival.seq >= next, "{seq} is out of order");
         next = next.max(arrival.seq + 1);
         assert!(arrival.at >= world.sent[seq] + world.delay);
@@ -56,7 +56,7 @@ fn check(world: &Counting, config: &Config, n: u32) {
     assert!(counters.longest_held <= config.resequence, "{:?}", counters.longest_held);
     assert_eq!(counters.delivered, world.arrivals.len() as u64);
     for seq in &world.lost {
-        assert!(!seen[*seq as usize], "{seq} was delivered and is called lost");
+        assert!(!seen[*seq as usize], "{seq} was delivered and reported as lost");
     }
 }
 
@@ -121,13 +121,13 @@ fn the_last_datagrams_before_a_silence_are_repeated_too() {
     let config = Config { fec: false, ..config() };
     let mut world = Counting::new(&config, Duration::from_millis(100));
     // A first exchange, so that the round-trip time is known; then a burst of which the end is lost.
-    world.stream(50, Duration::from_millis(2), marble, &|_| (), &mut |_, _| vec![Duration::ZERO]);
+    world.stream(50, Duration::from_millis(2), numbered, &|_| (), &mut |_, _| vec![Duration::ZERO]);
     let from = world.ends[0].expected().own_number;
     let mut fate = |side: usize, number: u64| {
         if side == 0 && (from + 5..from + 10).contains(&number) { vec![] } else { vec![Duration::ZERO] }
     };
     for i in 50..60 {
-        world.offer(marble(i));
+        world.offer(numbered(i));
     }
     world.run(world.now + Duration::from_secs(5), &|_| (), &mut fate);
     check(&world, &config, 60);
@@ -137,13 +137,37 @@ fn the_last_datagrams_before_a_silence_are_repeated_too() {
 #[test]
 fn a_peer_that_is_silent_costs_little_and_no_memory() {
     let mut world = Counting::new(&config(), Duration::from_millis(100));
-    world.stream(20_000, Duration::from_micros(1300), marble, &|_| (), &mut |side, _| {
+    world.stream(20_000, Duration::from_micros(1300), numbered, &|_| (), &mut |side, _| {
         if side == 0 { vec![] } else { vec![Duration::ZERO] }
     });
     let near = world.ends[0].counters();
     assert_eq!(near.sources, 20_000);
     assert!(near.repeats < 200, "{}", near.repeats);
     assert_eq!(world.ends[0].next_timeout(world.now), Instant::MAX, "it comes to rest");
+}
+
+#[test]
+fn an_outage_beyond_repair_is_reported_as_lost() {
+    let n = 80_000;
+    // Far more than 65536 datagrams in a row: the receiver gives up on all of them at once.
+    let world = drive(&config(), Duration::from_millis(100), n, |side, number| {
+        if side == 0 && (1_000..75_000).contains(&number) { vec![] } else { vec![Duration::ZERO] }
+    });
+    check(&world, &config(), n);
+    assert!(world.lost.len() > 1 << 16, "{}", world.lost.len());
+    assert_eq!(world.lost.len() + world.arrivals.len(), n as usize);
+    assert_eq!(world.ends[1].counters().lost, world.lost.len() as u64);
+}
+
+#[test]
+fn symbols_alone_fill_no_memory() {
+    let mut world = Counting::new(&config(), Duration::from_millis(1));
+    let symbol = |number| {
+        let kind = Kind::Repair { first: 60_000 * number, k: 1, parity: 1, index: 0, symbol: 100 };
+        Frame { number, kind }
+    };
+    let taken = (0..100).filter(|&n| world.ends[1].receive(Instant::ZERO, symbol(n), false)).count();
+    assert_eq!(taken, 2, "those of the first 65536 datagrams");
 }
 
 #[test]
@@ -169,7 +193,7 @@ fn what_does_not_fit_is_refused_with_the_size_that_does() {
         let mut world = Counting::new(&config, Duration::from_millis(1));
         let mut offer = |size| {
             let how = Treatment::Repaired;
-            world.ends[0].offer(Instant::ZERO, Marble { number: 0, size }, how, &mut |_, _| {})
+            world.ends[0].offer(Instant::ZERO, Numbered { number: 0, size }, how, &mut |_, _| {})
         };
         let refused = offer(largest + 1).expect_err("too big");
         assert_eq!((refused.size, refused.largest), (largest + 1, largest));

@@ -1,4 +1,4 @@
-//! Two ends, and a segment between them whose fate of each frame is given.
+//! Two ends, and a segment between them on which the test decides the fate of each frame.
 
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 use skyhaul_path::{PacketView, QueueConfig};
@@ -10,12 +10,12 @@ pub(crate) type Fate = Vec<Duration>;
 
 /// A packet that carries only its number and its size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Marble {
+pub(crate) struct Numbered {
     pub(crate) number: u32,
     pub(crate) size: u32,
 }
 
-impl PacketView for Marble {
+impl PacketView for Numbered {
     fn size(&self) -> u32 {
         self.size
     }
@@ -31,7 +31,7 @@ pub(crate) fn config() -> Config {
     Config::new(Rate::from_bits_per_sec(10_000_000), QueueConfig::packets(10_000))
 }
 
-/// A datagram that has arrived: its number, when it was sent first, when it was delivered, whether late.
+/// A datagram that was delivered: its number, when, whether out of order, and its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Arrival<R> {
     pub(crate) seq: u64,
@@ -47,12 +47,15 @@ type Flight<C> = (usize, Frame<<C as Code>::Received, <C as Code>::Symbol>);
 pub(crate) struct World<C: Code> {
     pub(crate) now: Instant,
     pub(crate) ends: [End<C>; 2],
+    /// Propagation delay in one direction.
     pub(crate) delay: Duration,
+    /// Frames under way, by the time of their arrival and the order of their sending.
     flying: BTreeMap<(Instant, u64), Flight<C>>,
     launched: u64,
     pub(crate) arrivals: Vec<Arrival<C::Received>>,
     /// When each datagram was first sent.
     pub(crate) sent: Vec<Instant>,
+    /// Numbers of the datagrams that the receiver reported as lost.
     pub(crate) lost: Vec<u64>,
 }
 
@@ -116,8 +119,8 @@ where
         while let Some(d) = self.ends[1].poll_delivery() {
             self.arrivals.push(Arrival { seq: d.seq, at: self.now, late: d.late, datagram: d.datagram });
         }
-        while let Some(seq) = self.ends[1].poll_lost() {
-            self.lost.push(seq);
+        while let Some(lost) = self.ends[1].poll_lost() {
+            self.lost.extend(lost);
         }
         assert!(self.ends[0].poll_delivery().is_none(), "nothing was sent that way");
     }

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Two gateways at the ends of some links, which repair datagrams between them. Everything that crosses these links goes
-/// through their queues, which have the rate and the queue of the links. Connections that gateways split, packets of low
-/// priority and the flows in `pass` are not repaired.
+/// through the queue of a gateway first, which has the lowest rate of the links and the queue of the first one. Connections
+/// that gateways split, packets of low priority and the flows in `pass` are not repaired.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RepairSpec {

@@ -9,7 +9,7 @@ use skyhaul_base::{Duration, Rate};
 use skyhaul_path::{Limit, Refusal};
 use skyhaul_repair::Config;
 
-/// Longest time of any key.
+/// Longest time that a key accepts.
 const LONGEST: Duration = Duration::from_secs(60);
 
 pub(super) fn repair(model: &Scenario, links: &[Link], flows: &[FlowGroup]) -> Result<Vec<Repair>> {
@@ -33,16 +33,9 @@ pub(super) fn repair(model: &Scenario, links: &[Link], flows: &[FlowGroup]) -> R
                 return refuse(at("pass"), format!("there is no flow \"{flow}\"{hint}"));
             }
         }
-        let ways = |forward: bool| {
-            let of = move |l: &usize| if forward { &links[*l].forward } else { &links[*l].reverse };
-            let mut ways: Vec<&Direction> = between.iter().map(of).collect();
-            if !forward {
-                ways.reverse();
-            }
-            ways
-        };
-        let forward = config(&at, spec, &ways(true))?;
-        let reverse = config(&at, spec, &ways(false))?;
+        let forward: Vec<&Direction> = between.iter().map(|&l| &links[l].forward).collect();
+        let reverse: Vec<&Direction> = between.iter().rev().map(|&l| &links[l].reverse).collect();
+        let (forward, reverse) = (config(&at, spec, &forward)?, config(&at, spec, &reverse)?);
         let repair = Repair { name: name.clone(), links: between, pass, forward, reverse };
         for group in flows.iter().filter(|g| g.path.contains(&repair.links[0]) && repair.repairs(g)) {
             let packet = group.endpoint.mss + group.endpoint.header;
@@ -61,7 +54,7 @@ pub(super) fn repair(model: &Scenario, links: &[Link], flows: &[FlowGroup]) -> R
     Ok(found)
 }
 
-/// Handovers of gateways move connections between routes, which a pair of gateways on the way does not follow.
+/// Refuses handovers beside repair: they move connections between routes, and the gateways of a segment do not follow.
 pub(crate) fn check_events(repair: &[Repair], events: &[GatewayEvent]) -> Result<()> {
     let moves = |e: &GatewayEvent| matches!(e.kind, GatewayEventKind::Handover(_));
     match repair.first().filter(|_| events.iter().any(moves)) {
@@ -73,6 +66,7 @@ pub(crate) fn check_events(repair: &[Repair], events: &[GatewayEvent]) -> Result
     }
 }
 
+/// The links between the two gateways, by their indices.
 fn between(key: &str, spec: &RepairSpec, links: &[Link]) -> Result<Vec<usize>> {
     let known = || links.iter().map(|l| l.name.as_str());
     if spec.links.is_empty() {
@@ -96,7 +90,7 @@ fn between(key: &str, spec: &RepairSpec, links: &[Link]) -> Result<Vec<usize>> {
     Ok(between)
 }
 
-/// Every path crosses the whole segment, or nothing of it.
+/// Refuses paths that cross only a part of the segment.
 fn check_paths(key: &str, between: &[usize], links: &[Link], flows: &[FlowGroup]) -> Result<()> {
     for group in flows {
         let crosses = group.path.iter().filter(|l| between.contains(l)).count();
@@ -114,15 +108,15 @@ fn check_paths(key: &str, between: &[usize], links: &[Link], flows: &[FlowGroup]
     Ok(())
 }
 
-/// The gateway that sends over these directions of links, the first of which is next to it.
-fn config(at: &dyn Fn(&str) -> String, spec: &RepairSpec, ways: &[&Direction]) -> Result<Config> {
-    let rates = ways.iter().map(|d| d.rate.mean());
+/// The configuration of the gateway that sends over these directions of links, the first of which is next to it.
+fn config(at: &dyn Fn(&str) -> String, spec: &RepairSpec, directions: &[&Direction]) -> Result<Config> {
+    let rates = directions.iter().map(|d| d.rate.mean());
     let Some(rate) = rates.flatten().min_by_key(|rate: &Rate| rate.bits_per_sec()) else {
         let why = "no link between the gateways has a rate, so that they cannot know when congestion begins: give one to a link";
         return refuse(at("links"), why);
     };
-    let mut queue = ways[0].queue;
-    // Room for what the gateway would otherwise drop although nothing waits.
+    let mut queue = directions[0].queue;
+    // Each packet goes through the gateway's queue, even to an idle link: without room all would be dropped.
     if queue.limit == Limit::Packets(0) {
         queue.limit = Limit::Packets(1);
     }
@@ -161,7 +155,7 @@ fn config(at: &dyn Fn(&str) -> String, spec: &RepairSpec, ways: &[&Direction]) -
     Ok(config)
 }
 
-/// A segment as written in a file.
+/// The table of a segment in a file.
 pub(crate) fn spec_of(repair: &Repair, links: &[Link]) -> RepairSpec {
     let c = &repair.forward;
     RepairSpec {

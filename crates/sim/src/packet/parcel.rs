@@ -359,9 +359,13 @@ impl Parcel {
             _ => return None,
         })
     }
+    /// Its ECN field.
+    pub(crate) fn ecn(self) -> Codepoint {
+        self.head(0).ecn()
+    }
     /// Whether a queue has marked it.
     pub(crate) fn is_marked(self) -> bool {
-        self.head(0).ecn() == Codepoint::Marked
+        self.ecn() == Codepoint::Marked
     }
 
     /// Whether it has a body.
@@ -678,6 +682,8 @@ mod tests {
             (Packet::Rated { data: later, ecn: Codepoint::Capable }, 1000, Class::Data),
             (Packet::Report([1, 2, 3, 4, 5]), 60, Class::Ack),
             (frame(0, false, Codepoint::Capable), 1000, Class::Data),
+            (frame(0, false, Codepoint::Scalable), 1000, Class::Data),
+            (frame(0, false, Codepoint::Marked), 1000, Class::Data),
             (frame(2, true, Codepoint::NotCapable), 1000, Class::Data),
             (Packet::LegReport { number: 4, rseq: (3 << 32) + 1, len: 16 }, 44, Class::Ack),
         ];

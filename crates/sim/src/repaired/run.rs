@@ -10,7 +10,7 @@ use skyhaul_path::{DropReason, Observer, PacketView};
 use skyhaul_repair::{Kind, Output, Treatment};
 
 impl<R: Tap> Sim<R> {
-    /// A parcel at the end of its route: true if that is a gate, which it enters.
+    /// A parcel is at the end of its route. True if it enters a gateway there.
     #[inline(never)]
     pub(crate) fn enters(&mut self, mut parcel: Parcel) -> bool {
         let Some(&gate) = self.net.gates.get(&parcel.hop()) else { return false };
@@ -49,7 +49,7 @@ impl<R: Tap> Sim<R> {
         self.pump(segment);
     }
 
-    /// Takes everything out of the gateways of a segment, and sets their timer.
+    /// Sends and delivers what the gateways of a segment have ready, and sets their timer.
     fn pump(&mut self, index: u32) {
         let Self { segments, net, flows, now, .. } = self;
         let now = *now;
@@ -84,8 +84,8 @@ impl<R: Tap> Sim<R> {
                 }
                 net.forward(now, parcel);
             }
-            while let Some(seq) = receiver.poll_lost() {
-                if let Some(parcel) = sent.take(seq) {
+            while let Some(lost) = receiver.poll_lost() {
+                for parcel in lost.filter_map(|seq| sent.take(seq)) {
                     net.witness.lost(now, segment.first[way], parcel, DropReason::ArqGaveUp);
                 }
             }

@@ -4,7 +4,6 @@ use crate::flow::agent::Agent;
 use crate::flow::{Flow, Record};
 use crate::packet::parcel::{Packet, Parcel};
 use skyhaul_base::{Instant, Rng};
-use skyhaul_path::PacketView;
 use skyhaul_repair::code::Counted;
 use skyhaul_repair::{Counters, End, Frame, Kind, Report};
 use skyhaul_scenario::resolved::{Repair, Resolved};
@@ -21,10 +20,11 @@ const REPORT: u8 = 2;
 pub(crate) struct RepairedSegment {
     /// The flow of its frames.
     pub(super) flow: u32,
-    /// The links that its gateways send to.
+    /// The directions of links that its gateways send to.
     pub(super) first: [u32; 2],
+    /// The links between the gateways.
     pub(super) links: Vec<usize>,
-    /// At its beginning and at its end, seen from the forward direction.
+    /// The gateways at its beginning and at its end, seen from the forward direction.
     pub(super) ends: [End<Counted<Parcel>>; 2],
     /// What the gateways send.
     pub(super) sent: [Sent; 2],
@@ -84,11 +84,11 @@ impl RepairedSegment {
         Some((*self.ends[way].counters(), *self.ends[1 - way].counters()))
     }
 
-    /// Memory that it holds, bytes.
+    /// Memory of the packets in the segment, bytes.
     pub(crate) fn held(&self) -> usize {
         let queued: usize = self.ends.iter().map(|e| e.queued().0 as usize).sum();
         let sent: usize = self.sent.iter().map(|s| s.packets.len()).sum();
-        // A packet is with the queue, or with the sender and the receiver.
+        // A packet is in a queue, or kept by sender, receiver and `Sent`.
         (queued + 3 * sent) * size_of::<Parcel>()
     }
 }
@@ -105,7 +105,7 @@ pub(crate) fn flows(
         flow.agent = Agent::Segment(segment);
         flows.push(flow);
         let mut record = Record::new(0, 0, Instant::MAX, Instant::MAX);
-        // It has no start of its own.
+        // The frames have no start of their own.
         record.started = Some(Instant::ZERO);
         records.push(record);
     }
@@ -117,9 +117,9 @@ pub(super) fn pack(frame: &Frame<Parcel, u32>, (size, low_priority): (u32, bool)
     let number = frame.number as u32;
     let (kind, words, ecn) = match &frame.kind {
         Kind::Source { seq, floor, datagram } => {
-            let capable = if datagram.is_ect() { Codepoint::Capable } else { Codepoint::NotCapable };
+            // A frame has the ECN field of its datagram (RFC 6040 §4.1).
             let below = floor.and_then(|floor| u32::try_from(seq - floor).ok()).unwrap_or(u32::MAX);
-            (SOURCE, [*seq as u32, below], capable)
+            (SOURCE, [*seq as u32, below], datagram.ecn())
         }
         Kind::Repair { first, k, parity, index, symbol } => {
             debug_assert!(*symbol < size);

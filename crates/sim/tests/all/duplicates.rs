@@ -39,7 +39,7 @@ fn every_copy_is_counted_once_everywhere() {
             |wanted: &dyn Fn(&Event) -> bool| memory.events.iter().filter(|(_, e)| wanted(e)).count() as u64;
         assert_eq!(count(&|e| matches!(e, Event::Duplicated { link: 0, .. })), copies, "{flow}");
         assert_eq!(count(&|e| matches!(e, Event::Duplicated { .. })), copies, "{flow}");
-        // What the end of the path gets is what the last link delivers, copies included.
+        // The end of the path gets what the last link delivers, copies included.
         let backward: u64 = reverse.classes.iter().map(|c| c.delivered).sum();
         let arrived = count(&|e| matches!(e, Event::Delivered { .. } | Event::Discarded { .. }));
         assert_eq!(arrived, delivered + copies + backward, "{flow}");

@@ -39,7 +39,7 @@ fn what_the_channel_loses_is_delivered_once() {
     assert!(receiver.recovered > sent / 100 && sender.symbols > 0, "{receiver:?}");
     assert_eq!(receiver.delivered, of(&fixed).delivered);
     assert!(plain.links[0].gateways.is_none());
-    assert!(fixed.links[1].gateways.is_some(), "reports come back");
+    assert!(fixed.links[1].gateways.is_some(), "the other gateway sends reports");
 }
 
 #[test]
@@ -114,6 +114,7 @@ fn several_links_between_and_around_the_gateways() {
     for r in [&one, &two] {
         assert!(r.flows[0].goodput > 2.0 * plain.flows[0].goodput, "{}", r.flows[0].goodput);
     }
+    // Link 4 is the forward direction of c: only `repair.second` has a gateway before it.
     assert!(one.links[4].gateways.is_none() && two.links[4].gateways.is_some());
 }
 

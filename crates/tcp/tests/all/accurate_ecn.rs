@@ -33,7 +33,7 @@ fn control(name: &str) -> Control {
 
 #[test]
 fn a_client_takes_each_answer_as_table_2_says() {
-    // Flags of the answer; whether data may be marked; the flags of the acknowledgement of a SYN-ACK without ECT.
+    // Flags of the answer; whether data has ECT; flags of the acknowledgement of a SYN-ACK without ECT.
     for (answer, capable, ack) in [
         ("SC", true, "C."),   // 010: accurate, the SYN came without ECT
         ("SEA", true, "C."),  // 101: reserved, as if accurate
@@ -59,7 +59,7 @@ fn a_client_takes_each_answer_as_table_2_says() {
 }
 
 #[test]
-fn a_client_tells_the_field_of_the_answer() {
+fn a_client_feeds_back_the_ecn_field_of_the_answer() {
     // Table 3.
     for (ecn, flags) in [("", "C."), ("ect1", "EC."), ("ect0", "A."), ("ce", "CA.")] {
         let mut s: Script<Counted> = Script::client(&config(), &control("newreno"));
@@ -93,7 +93,7 @@ fn a_server_answers_each_request_as_table_2_says() {
         let out = s.drain();
         assert!(out[0].starts_with(&format!("{answer} 0:0 ack 1")), "{syn} {ecn}: {out:?}");
     }
-    // One that knows classic ECN only sees a classic request.
+    // A server that only knows classic ECN takes this for a classic request.
     for (ecn, answer) in [(Ecn::Ask, "SE."), (Ecn::Grant, "SE."), (Ecn::Off, "S.")] {
         let mut s: Script<Counted> = Script::server(&Config { ecn, ..config() }, &control("newreno"));
         s.accept("SECA 0:0 win 9000 <mss 1000,sackOK>");
@@ -112,7 +112,7 @@ fn a_server_reads_the_last_step_of_the_handshake_as_table_4_says() {
         s.write(1000);
         let out = s.drain();
         assert_eq!(out[0].contains("ect0"), capable, "{ack}: {out:?}");
-        // It was no counter: nothing is marked by now.
+        // The last step carried no counter, so that no mark counts by now.
         let counter = if ack == "CA." { "CA" } else { "EA" };
         s.accept(&format!("{counter}. 1:1 ack 1001 win 9000"));
         assert_eq!(s.conn.sender().marks_answered(), 0, "{ack}");
@@ -120,15 +120,15 @@ fn a_server_reads_the_last_step_of_the_handshake_as_table_4_says() {
 }
 
 #[test]
-fn requests_are_repeated_once_and_answers_in_two_steps() {
+fn a_syn_asks_for_ecn_twice_and_then_no_more() {
     let mut s: Script<Counted> = Script::client(&config(), &control("newreno"));
     s.expect("SECA 0:0").at(1.1).expect("SECA 0:0").at(3.2).expect("S 0:0");
-    // The answer to an earlier one still counts (§3.1.4.1).
+    // The answer to an earlier request still counts (§3.1.4.1).
     s.accept("SC. 0:0 ack 1 win 9000 <mss 1000,sackOK>").expect("C. 1:1 ack 1");
     let mut s: Script<Counted> = Script::server(&config(), &control("newreno"));
     s.accept("SECA 0:0 win 9000 <mss 1000,sackOK>").expect("SC. 0:0 ack 1");
     s.at(1.1).expect("SC. 0:0 ack 1").at(3.2).expect("S. 0:0 ack 1");
-    // Having sent this, it feeds back, but sets ECT no more (§3.1.5).
+    // A server that has sent this answer feeds marks back, but sends no ECT (§3.1.5).
     s.accept("C. 1:1 ack 1 win 9000");
     s.write(1000);
     let out = s.drain();
@@ -137,13 +137,13 @@ fn requests_are_repeated_once_and_answers_in_two_steps() {
 
 // ----- Feedback (§3.2) ----------------------------------------------------------------------------------------
 
-fn talk(cc: &str) -> Script<Counted> {
+fn established(cc: &str) -> Script<Counted> {
     Script::established(&config(), &control(cc))
 }
 
 #[test]
 fn every_acknowledgement_carries_the_counter_and_the_first_ones_the_option() {
-    let mut s = talk("newreno");
+    let mut s = established("newreno");
     s.accept(". 1:1001 ack 1 win 9000 <ect0>").expect("EA. 1:1 ack 1001 win 99000 <ecn 1001 0 1>");
     s.accept(". 1001:2001 ack 1 win 9000 <ce>");
     // The mark is fed back at once, and again with the data itself.
@@ -158,18 +158,18 @@ fn every_acknowledgement_carries_the_counter_and_the_first_ones_the_option() {
         s.accept(&format!(". {n}001:{}001 ack 1 win 9000 <ect1>", n + 1));
     }
     let options = s.drain().iter().filter(|o| o.contains("ecn")).count();
-    assert_eq!(options, 2, "repeated three times in all");
+    assert_eq!(options, 2, "each change is sent three times");
 }
 
 #[test]
 fn a_window_with_any_number_of_marks_is_reduced_once_and_without_cwr() {
-    let mut s = talk("newreno");
+    let mut s = established("newreno");
     s.write(90_000);
     for n in 1..=4 {
         s.at(0.1).accept(&format!("EA. 1:1 ack {}001 win 90000", n));
     }
     assert_eq!((s.drain().len(), s.conn.snapshot().cwnd), (12, 8.0));
-    // 5 to 6, 7, 0, 1.
+    // The counter goes on from 5 to 6, 7, 0 and 1.
     for (n, ace) in [(5, "CA."), (6, "ECA."), (7, "."), (8, "E.")] {
         s.accept(&format!("{ace} 1:1 ack {n}001 win 90000"));
     }

@@ -1,4 +1,4 @@
-//! Frames of the other gateway.
+//! Frames of the other gateway of a repaired segment.
 
 use super::ByteReader;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
@@ -9,9 +9,9 @@ use skyhaul_repair::{Config, End, Frame, Kind, Output, Treatment};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The first bytes choose what an end has sent before, the rest are frames, each after its length. Bytes are refused, or
-/// read; what was read means the same when it is written and read again. An end that is given any frames delivers no
-/// datagram twice, holds none too long, and comes to rest.
+/// The first bytes choose the configuration of an end and what it has sent before; the rest are frames, each after its length. A
+/// frame that is read means the same when it is written and read again. An end that receives any frames delivers no datagram
+/// twice, holds none longer than `resequence`, and comes to rest.
 ///
 /// # Panics
 /// If one of these fails.
@@ -37,7 +37,7 @@ pub fn repair_frames(data: &[u8]) {
         let (bytes, rest) = from.0.split_at(len);
         from.0 = rest;
         let arrival = now + Duration::from_micros(500 * (1 + len as u64));
-        // Timers that are due before the frame arrives: how long a datagram is held is a promise of an end that is woken in time.
+        // First the timers that are due before: an end holds no datagram too long only if it is woken in time.
         for _ in 0..10_000 {
             let next = end.next_timeout(now);
             if next > arrival {
@@ -48,9 +48,10 @@ pub fn repair_frames(data: &[u8]) {
             drain(&mut end, now, &mut delivered);
         }
         now = arrival;
-        one(bytes, &end.expected());
+        check_round_trip(bytes, &end.expected());
         if let Ok(frame) = wire::decode(bytes, &end.expected()) {
-            end.receive(now, owned(&frame), len % 7 == 0);
+            let marked = len % 7 == 0;
+            end.receive(now, owned(&frame), marked);
         }
         drain(&mut end, now, &mut delivered);
     }
@@ -80,24 +81,12 @@ fn owned(frame: &Frame<&[u8], &[u8]>) -> Frame<Arc<[u8]>, Vec<u8>> {
     Frame { number: frame.number, kind }
 }
 
+/// Takes all frames and datagrams that are ready.
 fn drain(end: &mut End<ReedSolomon>, now: Instant, delivered: &mut BTreeSet<u64>) {
     while let Some(output) = end.poll_frame(now, &mut |_, _| {}) {
         let Output::Frame { frame, size, .. } = output else { panic!("nothing passes") };
         let mut bytes = Vec::new();
-        match frame.kind {
-            Kind::Source { seq, floor, datagram } => {
-                let kind = Kind::Source { seq, floor, datagram: datagram.bytes };
-                wire::encode::<Vec<u8>, Vec<u8>>(&Frame { number: frame.number, kind }, &mut bytes);
-            }
-            Kind::Repair { first, k, parity, index, symbol } => {
-                let kind = Kind::Repair { first, k, parity, index, symbol };
-                wire::encode::<Vec<u8>, Vec<u8>>(&Frame { number: frame.number, kind }, &mut bytes);
-            }
-            Kind::Report(report) => {
-                let kind = Kind::Report(report);
-                wire::encode::<Vec<u8>, Vec<u8>>(&Frame { number: frame.number, kind }, &mut bytes);
-            }
-        }
+        wire::encode(&frame, &mut bytes);
         assert_eq!(bytes.len() as u32 + Config::OUTER, size, "sizes are as counted");
     }
     while let Some(delivery) = end.poll_delivery() {
@@ -106,7 +95,8 @@ fn drain(end: &mut End<ReedSolomon>, now: Instant, delivered: &mut BTreeSet<u64>
     while end.poll_lost().is_some() {}
 }
 
-fn one(bytes: &[u8], expected: &Expected) {
+/// Checks that a frame, once written, is read as the same frame.
+fn check_round_trip(bytes: &[u8], expected: &Expected) {
     let Ok(frame) = wire::decode(bytes, expected) else { return };
     let mut again = Vec::new();
     wire::encode(&frame, &mut again);

@@ -16,15 +16,15 @@ fn l4s(id: u32) -> Pkt {
 fn ect0(id: u32) -> Pkt {
     Pkt { ect: true, ..data(id) }
 }
-/// A queue whose controller stands still at this probability.
+/// A queue whose p' keeps this value.
 fn still(p: f64) -> DualPi2<Pkt> {
     let config = Config { alpha: 0.0, beta: 0.0, ..Config::default() };
     let mut q = *<Config as Model>::build::<Pkt>(&config);
     q.pi.p = p;
     q
 }
-/// How many of `n` packets that leave at once are marked and lost, of those that a queue at this probability holds.
-fn served(q: &mut DualPi2<Pkt>, n: u32, packet: impl Fn(u32) -> Pkt) -> (u32, u32) {
+/// How many of `n` packets that pass the empty queue are marked, and how many are lost.
+fn passed(q: &mut DualPi2<Pkt>, n: u32, packet: impl Fn(u32) -> Pkt) -> (u32, u32) {
     let mut rng = skyhaul_base::Rng::stream(1, "queue");
     let (mut marked, mut lost) = (0, 0);
     for id in 0..n {
@@ -90,12 +90,12 @@ fn updates_that_were_due_are_made_up_for() {
 
 #[test]
 fn marking_is_coupled_by_k_and_dropping_is_squared() {
-    // p_CL = k p', p_C = p'^2, exactly as far as whole packets allow.
+    // p_CL = k p', p_C = p'^2, within one packet.
     for (p, k) in [(0.1, 2.0), (0.25, 2.0), (0.4, 2.0), (0.2, 1.0)] {
         let at = |packet: fn(u32) -> Pkt| {
             let mut q = still(p);
             q.pi.config.coupling = k;
-            served(&mut q, 10_000, packet)
+            passed(&mut q, 10_000, packet)
         };
         let near = |n: u32, share: f64| math::abs(f64::from(n) - share * 10_000.0) <= 1.0;
         let ((l, l_lost), (c, c_lost), (none, drops)) = (at(l4s), at(ect0), at(data));
@@ -109,15 +109,23 @@ fn marking_is_coupled_by_k_and_dropping_is_squared() {
 fn overload_drops_in_both_queues_and_marks_the_rest_of_l() {
     // From p' = 1/k on, p_CL is 1 and p_C is p_Cmax = 1/4.
     for p in [0.5, 0.7, 1.0] {
-        let at = |packet: fn(u32) -> Pkt| served(&mut still(p), 10_000, packet);
+        let at = |packet: fn(u32) -> Pkt| passed(&mut still(p), 10_000, packet);
         let near = |n: u32, share: f64| math::abs(f64::from(n) - share * 10_000.0) <= 1.0;
         let ((marked, lost), (ect, ect_lost), (_, drops)) = (at(l4s), at(ect0), at(data));
         assert!(near(lost, p * p) && marked == 10_000 - lost, "{p}: {marked} {lost}");
         assert!(near(ect_lost, p * p) && ect == 0, "{p}: ECN is disabled");
         assert!(near(drops, p * p), "{p}: {drops}");
     }
-    // Just below, nothing of L is lost and all but nothing is unmarked.
-    assert_eq!(served(&mut still(0.4999), 1000, l4s).1, 0);
+    // Just below, no L packet is lost.
+    assert_eq!(passed(&mut still(0.4999), 1000, l4s).1, 0);
+    // With k below 1, p_Cmax is 1: p_CL stays below 1, and ECN is disabled at p' = 1 only.
+    for (p, ecn) in [(0.9, true), (1.0, false)] {
+        let mut q = still(p);
+        q.pi.config.coupling = 0.5;
+        let (marked, lost) = passed(&mut q, 1000, ect0);
+        assert_eq!((marked > 0, lost > 0), (ecn, !ecn), "{p}: {marked} {lost}");
+        assert_eq!(passed(&mut q, 1000, l4s).1, 0);
+    }
 }
 
 #[test]
@@ -149,7 +157,7 @@ fn classic_traffic_keeps_its_share_while_both_wait() {
         let classic = (0..1000).filter(|_| q.leave(ms(0)).expect("enough wait").id >= 10_000).count();
         assert!(math::abs(classic as f64 - share * 1000.0) <= 1.0, "{share}: {classic}");
     }
-    // Alone, either gets everything, and no claim is saved up.
+    // A queue alone gets the whole rate, and the other one saves up no credit.
     let mut q = Bench::of(Config::default());
     (0..100).for_each(|id| assert!(q.arrive(ms(0), l4s(id))));
     (0..90).for_each(|id| assert_eq!(q.leave(ms(0)).map(|p| p.id), Some(id)));

@@ -1,4 +1,5 @@
-//! A flow in one direction without losses, of which some data segments are marked, beside two connections on the same path.
+//! A flow in one direction without losses, of which some data segments are marked, beside the two ends of a full connection on the same
+//! path.
 
 use skyhaul_base::{Duration, Instant, Rng};
 use skyhaul_cc::Config as Control;
@@ -21,8 +22,8 @@ const MARKED: [u64; 10] = [20, 21, 40, 90, 130, 131, 132, 133, 134, 199];
 const WAY: Duration = Duration::from_millis(50);
 const RTT: Duration = Duration::from_millis(100);
 
-/// Asserts that a flow in one direction sends what two connections with the same control send. Returns its segments, of
-/// the client and of the server, and the connections.
+/// Asserts that a flow in one direction sends what the two ends of a connection with the same control send. Returns the segments
+/// of the flow, from the client and from the server, and the connection.
 pub(crate) fn like_two_connections(
     cc: &str,
     config: Config,
@@ -34,8 +35,8 @@ pub(crate) fn like_two_connections(
     setup.iss = [Seq(0), Seq(0)];
     let mut p: Pair<Counted> = setup.build();
     p.faults(Side::Client, move |d| {
-        let hit = d.is_data() && MARKED.contains(&d.data_index);
-        if hit { Verdict::Mark } else { Verdict::Deliver }
+        let marked = d.is_data() && MARKED.contains(&d.data_index);
+        if marked { Verdict::Mark } else { Verdict::Deliver }
     });
     p.send(Side::Client, BYTES, false);
     p.run_until(super::secs(1000.0));
@@ -59,7 +60,7 @@ fn flow(config: &Config, cc: &Control) -> [Vec<Sent>; 2] {
     let control = cc.build(&config.rules);
     let (mut source, mut sink): (Source<Counted>, Sink<Counted>) =
         one_way(Instant::ZERO, &config, control, Rng::stream(1, "client"), known);
-    let (mut now, mut data) = (Instant::ZERO, 0);
+    let (mut now, mut data_index) = (Instant::ZERO, 0);
     let (mut forth, mut back) = (VecDeque::new(), VecDeque::new());
     let mut sent = [Vec::new(), Vec::new()];
     let entry = |now, h: &Head, bytes| (now, h.seq.0, h.len, h.ack.0, h.flags.bits(), h.ecn(), bytes);
@@ -68,31 +69,31 @@ fn flow(config: &Config, cc: &Control) -> [Vec<Sent>; 2] {
         while let Some((mut head, extras)) = source.poll(now) {
             assert!(extras.is_none(), "nothing was lost");
             sent[0].push(entry(now, &head, None));
-            if head.ecn() != Codepoint::NotCapable && MARKED.contains(&data) {
+            if head.ecn() != Codepoint::NotCapable && MARKED.contains(&data_index) {
                 head.set_ecn(Codepoint::Marked);
             }
-            data += 1;
+            data_index += 1;
             forth.push_back((now + WAY, head));
         }
         while let Some((head, extras)) = sink.poll(now) {
             let ecn_bytes = extras.as_ref().and_then(|x| x.ecn_bytes);
-            // Without counters there are no extras at all.
+            // The counters of accurate ECN are all that the extras have.
             let rest = extras.as_deref().map(|x| Extras { ecn_bytes: None, ..*x });
             assert_eq!(rest, ecn_bytes.map(|_| Extras::NONE), "nothing was lost");
             sent[1].push(entry(now, &head, ecn_bytes));
             back.push_back((now + WAY, head, extras));
         }
-        let a = forth.front().map_or(Instant::MAX, |f| f.0);
-        let b = back.front().map_or(Instant::MAX, |f| f.0);
-        now = a.min(b).min(source.next_timeout()).min(sink.next_timeout());
+        let at_server = forth.front().map_or(Instant::MAX, |f| f.0);
+        let at_client = back.front().map_or(Instant::MAX, |f| f.0);
+        now = at_server.min(at_client).min(source.next_timeout()).min(sink.next_timeout());
         if now == Instant::MAX {
             return sent;
         }
         // As in a pair: what arrives at the client first, then what arrives at the server, then timers.
-        if b == now {
+        if at_client == now {
             let (_, head, extras) = back.pop_front().unwrap();
             source.handle(now, &head, extras.as_deref()).unwrap();
-        } else if a == now {
+        } else if at_server == now {
             sink.handle(now, &forth.pop_front().unwrap().1, None).unwrap();
         } else {
             source.handle_timeout(now);
