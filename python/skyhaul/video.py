@@ -74,7 +74,7 @@ class Fit:
     played: Aggregates
     """Statistics of the same number of frames of the movie."""
     group_variation_other_mode: float
-    """`group_variation` of the movie in its other mode."""
+    """`group_variation` of the movie in the other mode: "coupled", or with `coupled` "independent"."""
     scenario: str
     """Lines of a scenario that sends the movie."""
 

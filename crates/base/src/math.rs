@@ -1,7 +1,7 @@
-//! All real-valued functions beyond `+ - * /` that the project uses.
+//! Real-valued functions beyond `+ - * /` for everything on which the result of a run depends.
 //!
-//! Every function is a pure-Rust implementation, so that results are the same bits on every target; the
-//! functions of `std` differ between platforms and versions.
+//! Every function is a pure-Rust implementation, so that results are the same bits on every target. The functions of `std`
+//! that are not exact, such as `exp` and `sin`, differ between platforms and versions; `abs` and `round` do not.
 
 /// Square root (correctly rounded by IEEE 754).
 #[must_use]

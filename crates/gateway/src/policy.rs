@@ -1,6 +1,6 @@
 //! The choice of transport settings with which a connection goes over the link.
 
-use crate::config::{Config, low_priority};
+use crate::config::{Config, low_priority, low_priority_data};
 use crate::evidence::{Arm, Mode};
 use crate::priority::Trust;
 use skyhaul_base::Instant;
@@ -30,13 +30,22 @@ pub(crate) struct EndpointPolicy {
     config: Config,
     /// Whether the endpoints of `[satellite]` and of the second arm need a test of the path for low priority.
     low: [bool; 2],
+    /// The same for their data alone: it has low priority even if nobody answers probes.
+    low_data: [bool; 2],
     trust: Option<Trust>,
 }
 
 impl EndpointPolicy {
     pub(crate) fn new(config: &Config) -> Self {
-        let low = [low_priority(&config.endpoint), config.other.as_ref().is_some_and(low_priority)];
-        Self { config: config.clone(), low, trust: None }
+        let both = |sends: fn(&Endpoint) -> bool| {
+            [sends(&config.endpoint), config.other.as_ref().is_some_and(sends)]
+        };
+        Self {
+            config: config.clone(),
+            low: both(low_priority),
+            low_data: both(low_priority_data),
+            trust: None,
+        }
     }
     /// Switches to another configuration.
     pub(crate) fn reconfigure(&mut self, config: &Config) {
@@ -79,11 +88,13 @@ impl EndpointPolicy {
         let second =
             e.mode == Mode::Ab && self.config.other.is_some() && Arm::of(e, client, server) == Arm::Second;
         let trusted = match (&self.trust, peer) {
-            (None, _) | (_, PeerGateway::Nobody) => true,
+            (None, _) => true,
             (Some(trust), PeerGateway::Gateway(g)) => trust.allows(now, g),
-            (Some(_), PeerGateway::Unknown) => false,
+            (Some(_), PeerGateway::Nobody | PeerGateway::Unknown) => false,
         };
-        match (trusted || !self.low.get(usize::from(second)).is_some_and(|low| *low), second) {
+        let [satellite, other] = if peer == PeerGateway::Nobody { self.low_data } else { self.low };
+        let needs_trust = if second { other } else { satellite };
+        match (trusted || !needs_trust, second) {
             (false, _) => FALLBACK,
             (true, true) => SECOND_ARM,
             (true, false) => SATELLITE,
@@ -124,6 +135,14 @@ mod tests {
             other.test_with(trust.clone());
             assert_eq!(of(&other, PeerGateway::Unknown), cc, "{why}");
         }
+        let mut data = policy("cc = \"fast-start\"\nfallback-cc = \"hybla\"\n");
+        assert_eq!(of(&data, PeerGateway::Nobody), "fast-start", "without a test");
+        data.test_with(trust);
+        assert_eq!(
+            of(&data, PeerGateway::Nobody),
+            "hybla",
+            "its data has low priority whatever the peer agrees on"
+        );
     }
 
     #[test]

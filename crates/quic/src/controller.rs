@@ -16,7 +16,7 @@ mod tests;
 
 /// RFC 9002 §7.2: the smallest congestion window, packets.
 const MIN_WINDOW: f64 = 2.0;
-/// A larger window is equivalent to none, packets.
+/// Maximum congestion window, packets: a larger one would limit nothing.
 const MAX_WINDOW: f64 = 1e9;
 
 /// A congestion control as a controller of quinn.

@@ -123,7 +123,7 @@ pub struct ValueRow {
     pub metrics: Vec<Estimate>,
     /// The metrics as text for a reader; see [`format::sample`].
     pub shown: Vec<String>,
-    /// The medians of the metrics that are shown by them.
+    /// For each metric its median, if the metric is shown by its median.
     pub medians: Vec<Option<Center>>,
     /// For each metric the number of seeds without a value.
     pub without: Vec<usize>,
@@ -266,7 +266,7 @@ fn values(results: &Results<'_>) -> Values {
     }
 }
 
-/// Columns of every table of cells, whatever its axes and metrics are called.
+/// The columns of a table of cells beside those of axes and metrics. The last one is there only if cells failed.
 const FIXED_COLUMNS: [&str; 3] = ["reading", "seed", "failed"];
 
 /// The name of the column of an axis or a metric: `name`, with `kind` in front as long as another column has this name. An

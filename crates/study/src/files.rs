@@ -1,4 +1,4 @@
-//! Writing files atomically, and never outside the intended folder.
+//! Reading input files of a limited size, and writing files atomically, never outside the intended folder.
 
 use crate::error::{StudyError, io_words};
 use skyhaul_scenario::LoadError;
@@ -78,7 +78,7 @@ fn text_from(source: impl std::io::Read) -> std::io::Result<String> {
 /// [`read_text`] as the loader of scenarios.
 ///
 /// # Errors
-/// The system's words.
+/// If [`read_text`] fails; the error has the system's words.
 pub fn load(path: &str) -> Result<String, LoadError> {
     read_text(Path::new(path)).map_err(|e| LoadError::System(io_words(&e)))
 }

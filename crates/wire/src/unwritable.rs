@@ -9,8 +9,10 @@ pub enum EncodeError {
     Buffer,
     /// The addresses are of different families.
     Families,
-    /// The profile cannot express the mark: no probes agreed, a probe without payload, an answer with payload, a mark without
-    /// ACK or on SYN, FIN or RST, an option mark without number, bits with one, or a number without a mark.
+    /// The agreed [`Profile`](crate::Profile) cannot express the mark of a probe or of an answer: the profile is `Off`, or it is
+    /// `Option` and the mark has no number, or `Paper` and the mark has one. Under every profile: a probe without payload, an answer
+    /// with payload, a mark on a segment without ACK or with SYN, FIN or RST, a number without a mark. Also a SYN that offers
+    /// probes under a profile that does not negotiate them.
     Mark,
     /// The options do not fit, even without SACK blocks.
     Options,

@@ -65,7 +65,8 @@ self.onmessage = async ({ data }: MessageEvent) => {
     const answer = ask(x, data.request);
     self.postMessage({ answer, took: performance.now() - from });
   } catch (e) {
-    // A trap leaves the memory as it was in the middle of a run: the next question needs another worker.
+    // A trap, or an error in a control of the page, leaves the memory as it was in the middle of a run: the next question needs another
+    // worker.
     const error = e instanceof OwnError ? { message: e.message, key: "code" } : { message: `the simulator stopped: ${e}` };
     self.postMessage({ answer: { error }, broken: true });
   }

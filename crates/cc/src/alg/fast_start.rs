@@ -12,7 +12,7 @@
 //! shorter than the window of the attempt leaves Fast Start with its last acknowledgement. After an idle period the cache is
 //! this connection's own. At the start it is the state that the driver remembers of an earlier connection on the
 //! path ([`PathState`]), with cwnd, ssthresh, SRTT and RTTVAR, as the paper caches them; without one the connection
-//! uses slow start. The options `cached-*` override both.
+//! uses slow start. The options `cached-*` replace cwnd and ssthresh of that state, not those after an idle period.
 
 use crate::action::{PathCache, Policy, Priority, RecoveryMode, Window};
 use crate::control::{CongestionControl, ControlOptions};
@@ -190,7 +190,8 @@ impl CongestionControl for FastStart {
                     self.enter(cx, window, cx.path.srtt.or(rtt));
                 }
             }
-            // The sender's idle period exceeds the RTO, and so also the reset timer.
+            // ns-2 begins an attempt after an idle period longer than the reset timer. This one is longer than the RTO, and so than
+            // the reset timer, too.
             Start::Idle if before.cwnd > 1.0 => self.enter(cx, before, cx.path.srtt),
             Start::Idle => {}
         }

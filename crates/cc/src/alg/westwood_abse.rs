@@ -9,7 +9,7 @@
 //! largest jump is taken are a *reconstruction*.
 //!
 //! Readings: the RTT is the smoothed RTT; acknowledgements at the same instant are one sample; the coefficient is never
-//! negative (after a gap longer than the filter's memory, the estimate is the last sample).
+//! negative (after a gap of at least twice the filter's memory, the estimate is the last sample).
 
 use crate::action::{Policy, RecoveryMode, Window};
 use crate::control::{CongestionControl, ControlOptions};
@@ -241,7 +241,7 @@ mod tests {
     use crate::testing::Stage;
     use crate::{AckKind, InitialSsthresh, InitialWindow};
 
-    /// Congestion avoidance at 16 segments, RTT 0.5 s of which `least` are without a queue.
+    /// Congestion avoidance at 16 segments, with an RTT of 0.5 s. The RTT without a queue is `least` ms.
     fn stage(config: Config, least: u64) -> Stage<Abse> {
         assert_eq!(config.validate(), Ok(()));
         let rules = Rules {
@@ -299,8 +299,9 @@ mod tests {
 
     #[test]
     fn behind_a_queue_the_interval_is_long() {
-        // Half of the RTT is queue. Two compressed acknowledgements at a time, of which the gap would say 1000 per
-        // second: 14 per 0.5 s of 16 asked for, and 16 of 16, which the default takes for an empty path.
+        // Half of the RTT is queueing delay. Acknowledgements arrive in pairs 1 ms apart: the gap within a pair would be a sample of
+        // 1000 per second. With a pause of 70 ms, 14 of the 16 segments of the window arrive per RTT; with 61 ms all 16 do, which
+        // the default takes for a path without a queue.
         for (uncongested, pause, rate) in [(Uncongested::Rtt, 70, 28.0), (Uncongested::RttMin, 61, 32.0)] {
             let mut s = stage(Config { uncongested, ..Config::default() }, 250);
             for _ in 0..400 {

@@ -268,6 +268,12 @@ pub(crate) fn low_priority(endpoint: &Endpoint) -> bool {
     policy.is_some_and(|p| (p.probes || p.low_priority_data) && !p.judges_priority)
 }
 
+/// The same for data alone, which has low priority whether or not the other end agrees on probes.
+pub(crate) fn low_priority_data(endpoint: &Endpoint) -> bool {
+    let policy = endpoint.cc.policy(&endpoint.tcp.rules);
+    policy.is_some_and(|p| p.low_priority_data && !p.judges_priority)
+}
+
 /// Two networks of the list of which the first contains the second.
 fn overlapping(networks: &[Network]) -> Option<(Network, Network)> {
     networks.iter().enumerate().find_map(|(i, a)| {

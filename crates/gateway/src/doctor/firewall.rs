@@ -46,12 +46,13 @@ fn older_tables(tables: impl Fn(&str) -> String) -> Vec<Finding> {
 }
 
 fn input_finding(chain: &str) -> Finding {
-    let mark = MARKS[0];
+    // Packets of hosts have the mark for the transparent kernel sockets.
+    let [near, _] = MARKS;
     doubt(
         format!("chain {chain}"),
         format!(
             "drops packets for this machine by default, and connections of hosts end here: unless its rules accept them, let those pass \
-             that the gateway has marked (nft insert rule {chain} meta mark {mark:#x} accept)"
+             that the gateway has marked (nft insert rule {chain} meta mark {near:#x} accept)"
         ),
     )
 }

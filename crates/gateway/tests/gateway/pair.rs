@@ -1,4 +1,4 @@
-//! A pair of gateways with addresses that move between them, as VRRP moves them by `status --check`.
+//! A pair of gateways with addresses that move between them, as keepalived moves them (VRRP) by what `status --check` says.
 
 use crate::bed::{Bed, CLIENT, FAR, NEAR, Running, SERVER, wire};
 use crate::{exchange, listen, server};
@@ -82,7 +82,8 @@ fn becomes(is: impl Fn() -> bool) -> bool {
     })
 }
 
-/// One transfer. A timeout means that nobody has answered for half a minute.
+/// One transfer; the server answers with a digest of 32 bytes and the data. A timeout means that nobody has answered for at least half a
+/// minute.
 fn transfer() -> std::io::Result<()> {
     let mut s = TcpStream::connect(server())?;
     s.set_read_timeout(Some(Duration::from_secs(30)))?;

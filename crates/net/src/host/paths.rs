@@ -14,7 +14,7 @@ const PART_AGE: Duration = Duration::from_secs(60);
 /// Maximum number of destinations in each table.
 const MOST: usize = 4096;
 
-/// The other end of a path: a gateway, whoever is behind it, or an address.
+/// The other end of a path: a gateway by its number, whoever is behind it, or an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum End {
     Gateway(NonZeroU32),
@@ -44,13 +44,14 @@ impl Known {
     }
 }
 
-/// Remembers an MTU. The oldest makes room for a new one, so that an attacker cannot fill the memory and shut others out.
+/// Remembers an MTU. In a full table the one that would be forgotten first makes room, so that an attacker cannot fill the memory and
+/// shut others out.
 fn remember<K: Ord + Copy>(known: &mut Mtus<K>, now: Instant, to: K, (mtu, age): (u32, Duration)) {
     if known.len() >= MOST && !known.contains_key(&to) {
         known.retain(|_, (_, until)| *until > now);
         if known.len() >= MOST {
-            let oldest = known.iter().min_by_key(|(_, (_, until))| *until).map(|(at, _)| *at);
-            oldest.map(|at| known.remove(&at));
+            let first = known.iter().min_by_key(|(_, (_, until))| *until).map(|(at, _)| *at);
+            first.map(|at| known.remove(&at));
         }
     }
     known.insert(to, (mtu, now + age));

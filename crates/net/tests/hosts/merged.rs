@@ -4,8 +4,8 @@ use crate::common::{Party, Weather, World, accepted, hash_of};
 use crate::{MB, endpoint, ms};
 use skyhaul_base::Instant;
 use skyhaul_net::host::Host;
+use skyhaul_wire::Packet;
 use skyhaul_wire::checksum::Sum;
-use skyhaul_wire::{Packet, Transport};
 
 const IP: usize = 20;
 
@@ -79,10 +79,11 @@ fn deliver(w: &mut World) -> (u64, u64) {
 fn transfer(weather: Weather, merges: bool) -> (u64, u64) {
     let mut w = World::new(Instant::ZERO, false, weather);
     for host in &mut w.hosts {
-        // A recorded connection has each segment by itself.
+        // A recorded connection takes no merged packets: its record has each segment by itself.
         *host = Host::new(skyhaul_net::host::HostConfig { record: false, ..host.config().clone() });
     }
     let mut e = endpoint("sack");
+    // One acknowledgement covers many segments: the limit of two per acknowledgement (RFC 3465 §2.2) would slow down slow start.
     e.tcp.rules.abc_limit = f64::INFINITY;
     w.hosts[1].listen(80, e.clone()).unwrap();
     let id = w.open(false, 80, &e);
@@ -168,8 +169,4 @@ fn only_the_next_data_is_taken_whole() {
     assert!(!give(&mut w, &first), "a copy");
     assert!(give(&mut w, &second));
     assert_eq!(answers, 2, "one acknowledgement for each");
-    match Packet::parse(&packets[0]).unwrap().transport {
-        Transport::Tcp(t) => assert!(!t.payload.is_empty()),
-        other => panic!("{other:?}"),
-    }
 }

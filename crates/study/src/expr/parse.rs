@@ -79,13 +79,16 @@ impl Expr {
 
 /// Deepest nesting; more could exhaust the stack.
 const MAX_DEPTH: usize = 64;
+/// Most operators `+ - * /` of an expression. Those of a chain such as `1 + 2 + 3` nest in the tree, the first one deepest: more could
+/// exhaust the stack where the tree is evaluated.
+const MAX_OPERATORS: usize = 640;
 
 /// Parses an expression.
 ///
 /// # Errors
 /// If the text is not an expression; the message quotes the offending part.
 pub fn parse(text: &str) -> Result<Expr, ExprError> {
-    let mut p = Parser { rest: text, depth: 0 };
+    let mut p = Parser { rest: text, depth: 0, operators: 0 };
     let e = p.sum()?;
     p.skip_space();
     if p.rest.is_empty() { Ok(e) } else { Err(p.unexpected("an operator")) }
@@ -94,6 +97,8 @@ pub fn parse(text: &str) -> Result<Expr, ExprError> {
 struct Parser<'a> {
     rest: &'a str,
     depth: usize,
+    /// Operators `+ - * /` so far.
+    operators: usize,
 }
 
 impl Parser<'_> {
@@ -138,10 +143,9 @@ impl Parser<'_> {
         part: fn(&mut Self) -> Result<Expr, ExprError>,
     ) -> Result<Expr, ExprError> {
         let mut left = part(self)?;
-        let mut length = 0;
         while let Some(op) = operators.iter().copied().find(|op| self.take(*op)) {
-            length += 1;
-            if length > 10 * MAX_DEPTH {
+            self.operators += 1;
+            if self.operators > MAX_OPERATORS {
                 return Err(ExprError::new("the expression is too long"));
             }
             left = Expr::Binary(op, Box::new(left), Box::new(part(self)?));
@@ -235,8 +239,8 @@ impl Parser<'_> {
             ("series", group, [s]) => Name::Series { group, series: std::mem::take(s) },
             ("run", None, [q]) => Name::Run(std::mem::take(q)),
             ("let", None, [c]) => Name::Constant(std::mem::take(c)),
-            ("metric", None, [m, ..]) if !m.is_empty() => Name::Metric(parts.join(".")),
-            ("base", None, [m, ..]) if !m.is_empty() => Name::Base(parts.join(".")),
+            ("metric", None, [_, ..]) => Name::Metric(parts.join(".")),
+            ("base", None, [_, ..]) => Name::Base(parts.join(".")),
             ("link", None, [link, q @ ..]) if !q.is_empty() => {
                 Name::Link { link: std::mem::take(link), quantity: q.join(".") }
             }

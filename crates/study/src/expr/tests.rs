@@ -169,6 +169,16 @@ fn broken_texts_are_refused_with_the_place() {
     assert!(parse(&"1+".repeat(5000)).is_err());
 }
 
+#[test]
+fn an_expression_has_a_limited_number_of_operators_however_they_are_spread() {
+    let terms = |n: usize| format!("1{}", "+1".repeat(n));
+    assert_eq!(value(&terms(640)), [641.0]);
+    assert!(refused(&terms(641)).message.contains("too long"));
+    // Chains of 500 operators, each the first term of the next: a tree of 1000 levels.
+    let nested = format!("({}){}", terms(500), "+1".repeat(500));
+    assert!(refused(&nested).message.contains("too long"));
+}
+
 proptest! {
     #[test]
     fn no_text_makes_the_parser_fall_over(text in "[-+*/^(),.a-z0-9 \\[\\]_eE]{0,80}") {

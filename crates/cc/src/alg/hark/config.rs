@@ -13,8 +13,8 @@ skyhaul_base::options! {
         /// Send low-priority probes (true); without them the window grows until the delay rises, and finds free capacity more
         /// slowly.
         probes: bool = true,
-        /// Follow the delay (true); without it probes alone open the window, and only a timeout after 1.5 RTTs without an
-        /// acknowledgement reduces it.
+        /// Follow the delay (true); without it every queue counts as empty: the window grows up to the receive window, and only an
+        /// ECN mark, a recent loss rate above 25 %, and a timeout after 1.5 RTTs without an acknowledgement reduce it.
         delay: bool = true,
         /// Beside a competitor that keeps a queue standing, hold a window that losses alone govern (true); without it Hark
         /// yields to the competitor.

@@ -32,7 +32,7 @@ const DISPLACED: u32 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Router {
     Unknown {
-        /// Trains that returned although the delay grew with the window.
+        /// Trains that displaced data, by [`Probing::displaced`].
         displaced: u32,
     },
     /// It serves probes last: they starved and data did not.
@@ -107,7 +107,7 @@ impl Probing {
         (self.possible, self.train) = (false, None);
     }
 
-    /// The start is over. Answers still to come are to its probes, and do not count any more.
+    /// The start is over. Answers still to come are to probes of the start, and do not count any more.
     pub(super) fn forget(&mut self) {
         (self.answers, self.train) = (0.0, None);
     }
@@ -230,6 +230,7 @@ impl Probing {
                 self.send(cx, TEST, Purpose::Test, delay);
             }
         } else if !self.train.is_some_and(|t| t.is_test()) {
+            // Without room in the path the rest of a train is not sent, except that of a test.
             cx.act.stop_probes = true;
         }
     }

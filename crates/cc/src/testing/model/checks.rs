@@ -47,7 +47,8 @@ impl<C: CongestionControl> Model<C> {
             assert!(rate.bits_per_sec() > 0, "a pacing rate of zero in {at}");
         }
         self.report.highest_cwnd = self.report.highest_cwnd.max(w.cwnd);
-        // The initial window and reductions have their own minimum, and inflation is not growth.
+        // The initial window and reductions have their own minimum, and inflation is not growth. Windows of up to four
+        // segments, the largest minimum of an algorithm (BBR), are admitted whatever the receive window is.
         let growth = !matches!(name, "on_start" | "on_congestion" | "on_timeout");
         if self.rules.cap_at_rwnd && growth && self.stage.path.phase != Phase::Recovery {
             let limit = before.max(self.stage.path.rwnd).max(4.0) + 1e-9;

@@ -139,7 +139,7 @@ impl Document<'_> {
         all.collect()
     }
 
-    /// The key `skyhaul`, for which iperf3 has no keys: connections, and counters of the stack.
+    /// The value of the key `skyhaul`, with what iperf3 has no keys for: counters of the connections and of the stack.
     fn additions(&self) -> Value {
         let (packets_in, packets_out) = self.totals.packets();
         let m = &self.totals.memory;
