@@ -115,6 +115,8 @@ pub struct TcpReal {
     /// Rate of the newest wave, and of the one evaluated last, bit/s.
     newest: Option<u64>,
     judged: Option<u64>,
+    /// Result of the last evaluation.
+    judgement: Option<Trend>,
 }
 
 impl TcpReal {
@@ -127,9 +129,11 @@ impl TcpReal {
             round: 0,
             newest: None,
             judged: None,
+            judgement: None,
         }
     }
 
+    /// The newest wave compared with the one evaluated last.
     fn trend(&self) -> Option<Trend> {
         let (new, old) = (self.newest? as f64, self.judged? as f64);
         Some(match new {
@@ -141,10 +145,10 @@ impl TcpReal {
 
     /// Evaluates the waves once per RTT of congestion avoidance.
     fn judge(&mut self, cx: &Cx<'_>) {
-        let trend = self.trend();
+        self.judgement = self.trend();
         self.judged = self.newest;
         let cwnd = self.frame.cwnd;
-        match trend {
+        match self.judgement {
             Some(Trend::Holds) => self.frame.grow_to(cx, cwnd + self.config.alpha),
             Some(Trend::FallsALittle) | None => {}
             Some(Trend::Falls) => {
@@ -152,6 +156,17 @@ impl TcpReal {
                 self.frame.ssthresh = self.frame.cwnd;
             }
         }
+    }
+
+    /// Whether the newest wave arrived no more than slightly slower than the one before. If it has been evaluated in this round, the
+    /// evaluation says so.
+    fn rate_holds(&self) -> bool {
+        let trend = if self.newest == self.judged { self.judgement } else { self.trend() };
+        matches!(trend, Some(Trend::Holds | Trend::FallsALittle))
+    }
+
+    fn forget_rates(&mut self) {
+        (self.newest, self.judged, self.judgement) = (None, None, None);
     }
 }
 
@@ -164,8 +179,7 @@ impl CongestionControl for TcpReal {
     }
     fn on_start(&mut self, cx: &mut Cx<'_>, start: &Start) {
         self.frame.start(cx, start);
-        self.newest = None;
-        self.judged = None;
+        self.forget_rates();
         self.round = cx.path.round;
     }
     fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
@@ -187,8 +201,7 @@ impl CongestionControl for TcpReal {
         }
     }
     fn on_congestion(&mut self, cx: &mut Cx<'_>, signal: Signal) {
-        let rate_holds = matches!(self.trend(), Some(Trend::Holds | Trend::FallsALittle));
-        if self.config.classify && signal != Signal::Ecn && rate_holds {
+        if self.config.classify && signal != Signal::Ecn && self.rate_holds() {
             let (ssthresh, cwnd) = (self.frame.ssthresh, self.frame.deflated());
             return self.frame.reduce(signal, ssthresh, cwnd);
         }
@@ -201,8 +214,7 @@ impl CongestionControl for TcpReal {
     fn on_timeout(&mut self, cx: &mut Cx<'_>, backoff: u32) {
         let half = self.frame.half(cx);
         self.frame.timeout(backoff, half);
-        self.newest = None;
-        self.judged = None;
+        self.forget_rates();
     }
     fn on_undo(&mut self, cx: &mut Cx<'_>) {
         self.frame.undo(cx);
@@ -275,10 +287,11 @@ mod tests {
     #[test]
     fn option_classify() {
         for (classify, last, cwnd) in
-            [(false, 800, 8.0), (true, 800, 16.0), (true, 710, 16.0), (true, 690, 8.0)]
+            [(false, 800, 8.5), (true, 800, 17.0), (true, 710, 17.0), (true, 690, 8.5)]
         {
             let mut s = at_16(Config { classify, recovery: RecoveryMode::Sack, ..Config::default() });
             wave(&mut s, 800);
+            assert_eq!(wave(&mut s, 800), 17.0);
             // Reported by the duplicates, but not yet evaluated.
             let a = Ack {
                 receiver_rate: Some(Rate::from_bits_per_sec(last * 1000)),
@@ -287,6 +300,18 @@ mod tests {
             s.call(|cc, cx| cc.on_ack(cx, &a));
             s.congestion(Signal::Loss);
             assert_eq!(s.cwnd(), cwnd, "classify {classify}, {last}");
+        }
+    }
+
+    #[test]
+    fn a_loss_in_the_round_of_a_falling_rate_is_congestion() {
+        for (last, cwnd) in [(800, 17.0), (710, 16.0), (690, 7.0)] {
+            let mut s = at_16(Config { classify: true, recovery: RecoveryMode::Sack, ..Config::default() });
+            wave(&mut s, 800);
+            // Evaluated: the window grew, was held, or was reduced to 14.
+            wave(&mut s, last);
+            s.congestion(Signal::Loss);
+            assert_eq!(s.cwnd(), cwnd, "{last}");
         }
     }
 

@@ -270,8 +270,13 @@ fn hash(scenario: &Resolved) -> String {
 fn computed() -> String {
     let mut all = format!("{SHARED} {}\n", hash(&reference(&[])));
     for name in skyhaul_cc::NAMES {
-        // Without a window of an earlier transfer it is SACK.
-        let options = if *name == "fast-start" { ", cached-window = 20" } else { "" };
+        let options = match *name {
+            // Without a window of an earlier transfer it is SACK.
+            "fast-start" => ", cached-window = 20",
+            // Losses are judged by the rates of waves, as the window is.
+            "tcp-real" => ", classify = true",
+            _ => "",
+        };
         let cc = format!("flows.a.cc={{ name = '{name}'{options} }}");
         let old = try_reference(&[&cc, HEAVY_LOSSES, OLD, NO_SACK]);
         let old = old.unwrap_or_else(|_| reference(&[&cc, HEAVY_LOSSES, OLD]));
