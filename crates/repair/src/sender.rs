@@ -44,8 +44,14 @@ impl<S: PacketView> PacketView for Waiting<S> {
     fn is_pure_ack(&self) -> bool {
         self.datagram.is_pure_ack()
     }
+    fn dscp(&self) -> u8 {
+        self.datagram.dscp()
+    }
     fn is_ect(&self) -> bool {
         self.datagram.is_ect()
+    }
+    fn is_l4s(&self) -> bool {
+        self.datagram.is_l4s()
     }
     fn mark_ce(&mut self) {
         self.datagram.mark_ce();

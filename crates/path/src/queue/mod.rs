@@ -11,6 +11,8 @@ pub mod ack_decimation;
 pub mod ack_filter;
 mod acks;
 pub mod acks_first;
+pub mod cake;
+mod cobalt;
 pub mod codel;
 pub mod drop_tail;
 pub mod dual_pi2;
@@ -39,7 +41,7 @@ use crate::param::Refusal;
 use alloc::vec::Vec;
 use limit::Load;
 use model::Order as _;
-use skyhaul_base::{Duration, Rate};
+use skyhaul_base::{Duration, Instant, Rate};
 
 pub use limit::Limit;
 pub use model::{Key, Model};
@@ -59,6 +61,7 @@ skyhaul_base::kinds! {
         "ack-decimation" AckDecimation(ack_decimation::Config),
         "ack-filter" AckFilter(ack_filter::Config),
         "acks-first" AcksFirst(acks_first::Config),
+        "cake" Cake(cake::Config),
         "codel" Codel(codel::Config),
         "drop-tail" DropTail(drop_tail::Config),
         "dual-pi2" DualPi2(dual_pi2::Config),
@@ -366,6 +369,13 @@ impl<P: PacketView> Queue<P> {
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.open
+    }
+
+    /// The earliest time at which the next packet may leave: a queue with a shaper makes the transmitter wait.
+    #[inline]
+    #[must_use]
+    pub fn not_before(&self) -> Instant {
+        each!(&self.order, Order(q) => q.not_before())
     }
 
     /// Passes a packet to an idle transmitter through the empty queue. It may be lost here, for example if the

@@ -7,7 +7,7 @@ use crate::param::Refusal;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt::Debug;
-use skyhaul_base::{Duration, Rate};
+use skyhaul_base::{Duration, Instant, Rate};
 
 /// The configuration of a discipline, in plain values.
 ///
@@ -121,6 +121,10 @@ pub(super) trait Order<P: PacketView> {
     }
     /// Sets the mean rate of the transmitter; `None` means infinitely fast.
     fn set_rate(&mut self, _: Option<Rate>) {}
+    /// The earliest time at which [`Self::dequeue`] and [`Self::pass`] may be called again.
+    fn not_before(&self) -> Instant {
+        Instant::ZERO
+    }
 }
 
 /// Rare state is boxed, so that other links do not grow.
@@ -166,6 +170,9 @@ impl<P: PacketView, T: Order<P>> Order<P> for Box<T> {
     }
     fn set_rate(&mut self, rate: Option<Rate>) {
         (**self).set_rate(rate);
+    }
+    fn not_before(&self) -> Instant {
+        (**self).not_before()
     }
 }
 
