@@ -177,6 +177,9 @@ impl Model for Config {
         cake.tune(None);
         Box::new(cake)
     }
+    fn marks(&self) -> bool {
+        true
+    }
     fn words(&self) -> &'static str {
         "a queue per flow in tins by DSCP, with a shaper (CAKE)"
     }

@@ -48,6 +48,9 @@ impl Model for Config {
         let waiting = Waiting::new(self.class_aware);
         Box::new(Codel { waiting, control: Control::default(), law: self.law(), largest: 0 })
     }
+    fn marks(&self) -> bool {
+        self.ecn
+    }
     fn words(&self) -> &'static str {
         "controlled delay (CoDel)"
     }

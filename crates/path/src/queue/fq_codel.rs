@@ -73,6 +73,9 @@ impl Model for Config {
             largest: 0,
         })
     }
+    fn marks(&self) -> bool {
+        self.ecn
+    }
     fn words(&self) -> &'static str {
         "a queue per flow, with controlled delay (FQ-CoDel)"
     }

@@ -158,6 +158,16 @@ impl Discipline {
     pub fn round_trip(&self) -> Option<(&'static str, Duration)> {
         each!(self, Discipline(c) => c.round_trip())
     }
+    /// Whether it marks ECN-capable packets with this configuration.
+    #[must_use]
+    pub fn marks(&self) -> bool {
+        each!(self, Discipline(c) => c.marks())
+    }
+    /// The key of its target, the target, and the longest RTT that it is meant for; `None` if no document says so.
+    #[must_use]
+    pub fn tuned_for(&self) -> Option<(&'static str, Duration, Duration)> {
+        each!(self, Discipline(c) => c.tuned_for())
+    }
     /// The discipline for a path with this base RTT: options that are not `written` in a file and whose value should
     /// follow from the RTT get it.
     #[must_use]

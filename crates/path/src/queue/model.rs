@@ -45,6 +45,14 @@ pub trait Model: Copy + Debug + PartialEq {
     fn round_trip(&self) -> Option<(&'static str, Duration)> {
         None
     }
+    /// Whether it marks ECN-capable packets with this configuration.
+    fn marks(&self) -> bool {
+        false
+    }
+    /// The key of its target, the target, and the longest RTT that it is meant for; `None` if no document says so.
+    fn tuned_for(&self) -> Option<(&'static str, Duration, Duration)> {
+        None
+    }
     /// The configuration for a path with this base RTT: options that are not `written` in a file and whose value should follow
     /// from the RTT get it.
     #[must_use]

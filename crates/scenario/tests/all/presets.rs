@@ -117,6 +117,7 @@ fn peach_geo_is_the_setting_of_the_paper() {
             path: vec![0],
             direction: FlowDirection::Forward,
             extra_delay: Duration::ZERO,
+            dscp: 0,
             cc: skyhaul_cc::Config::by_name("peach").unwrap(),
             endpoint,
             transport: Transport::Tcp,
