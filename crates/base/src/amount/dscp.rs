@@ -3,8 +3,8 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;
-use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::Serialize;
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 /// A DSCP: a number below 64 or a name such as "EF", "CS5", "AF41". It is written as a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

@@ -145,9 +145,8 @@ mod tests {
 
     /// Judges a packet each millisecond up to `until`, all of which have waited for `waited` ms; returns the times of the signals.
     fn signals(c: &mut Cobalt, (from, until): (u64, u64), waited: u64) -> Vec<u64> {
-        let hit = |t: &u64| {
-            c.judge(&LIMITS, (ms(*t), ms(*t - waited)), (true, false), SPARED) == Verdict::Mark
-        };
+        let hit =
+            |t: &u64| c.judge(&LIMITS, (ms(*t), ms(*t - waited)), (true, false), SPARED) == Verdict::Mark;
         (from..until).filter(hit).collect()
     }
 

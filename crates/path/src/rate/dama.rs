@@ -42,7 +42,11 @@ pub struct Config {
     /// Rate within a slot of the shared carrier; by default `rate`, so that a slot fills its frame.
     #[cfg_attr(
         feature = "serde",
-        serde(default, with = "skyhaul_base::amount::plain::optional_rate", skip_serializing_if = "Option::is_none")
+        serde(
+            default,
+            with = "skyhaul_base::amount::plain::optional_rate",
+            skip_serializing_if = "Option::is_none"
+        )
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Option<RateSpec>"))]
     pub carrier_rate: Option<Rate>,
@@ -62,7 +66,11 @@ pub struct Config {
     /// Rate at which the terminal may send by random access until capacity is assigned; none by default.
     #[cfg_attr(
         feature = "serde",
-        serde(default, with = "skyhaul_base::amount::plain::optional_rate", skip_serializing_if = "Option::is_none")
+        serde(
+            default,
+            with = "skyhaul_base::amount::plain::optional_rate",
+            skip_serializing_if = "Option::is_none"
+        )
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Option<RateSpec>"))]
     pub contention_rate: Option<Rate>,

@@ -4,7 +4,8 @@
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 use skyhaul_path::queue::{
-    Kind, Moment, cake, codel, dual_pi2, fq_codel, gtnets, pie, plain, pushout, red, threshold, two_band, wred,
+    Kind, Moment, cake, codel, dual_pi2, fq_codel, gtnets, pie, plain, pushout, red, threshold, two_band,
+    wred,
 };
 use skyhaul_path::testing::Pkt;
 use skyhaul_path::{Discipline, DropReason, Limit, Link, LinkConfig, Queue, QueueConfig, Streams};

@@ -283,8 +283,7 @@ impl Naive {
 fn config() -> impl Strategy<Value = cake::Config> {
     let tins =
         prop_oneof![Just(cake::Tins::Besteffort), Just(cake::Tins::Diffserv3), Just(cake::Tins::Diffserv4)];
-    let framing =
-        prop_oneof![3 => Just(cake::Framing::None), 1 => Just(cake::Framing::Atm), 1 => Just(cake::Framing::Ptm)];
+    let framing = prop_oneof![3 => Just(cake::Framing::None), 1 => Just(cake::Framing::Atm), 1 => Just(cake::Framing::Ptm)];
     let rate = proptest::option::of(prop_oneof![Just(4u64), Just(8), Just(40)]);
     (tins, framing, rate, prop_oneof![Just(20u64), Just(100)], 0..40u64, 0..200u64).prop_map(
         |(tins, framing, rate, rtt, overhead, mpu)| cake::Config {

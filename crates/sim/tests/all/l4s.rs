@@ -126,6 +126,7 @@ fn a_flow_of_the_bulk_tin_has_its_threshold_beside_best_effort() {
     let (tins, total) = share(text);
     assert!(total > 18.0 && total < 20.0, "{total}");
     assert!((tins - 1.0 / 16.0).abs() < 0.015, "{tins}");
-    let (one, _) = share(&text.replace("rate = \"20 Mbit/s\" }", "rate = \"20 Mbit/s\", tins = \"besteffort\" }"));
+    let (one, _) =
+        share(&text.replace("rate = \"20 Mbit/s\" }", "rate = \"20 Mbit/s\", tins = \"besteffort\" }"));
     assert!((one - 0.5).abs() < 0.1, "{one}");
 }
