@@ -20,7 +20,7 @@
 ///   its default, and an unknown one is refused. An `Option` that is `None` is not written.
 /// * With the feature `schema`, it has a schema with the documentation of its fields.
 /// * `field: u64 as Size = 1000` is written as an [amount](crate::amount): `Count`, `Frequency`, `Probability`, `Size` or `Time`;
-///   `Option<u64> as Count` is one that may be left out.
+///   `Option<u64> as Count` and `Option<Rate> as Rate` are amounts that may be left out.
 #[macro_export]
 macro_rules! options {
     // A field, by its type: what serde and schemars are told of it. An amount is looked up by its name.
@@ -29,6 +29,12 @@ macro_rules! options {
             skip_serializing_if = "Option::is_none",
             with = "skyhaul_base::amount::plain::optional_count"
         ] [with = "skyhaul_base::amount::Count"] $at $meta $field: Option<$of> = $($rest)*);
+    };
+    (@field $at:tt $meta:tt $field:ident: Option<$of:ty> as Rate = $($rest:tt)*) => {
+        $crate::options!(@add [
+            skip_serializing_if = "Option::is_none",
+            with = "skyhaul_base::amount::plain::optional_rate"
+        ] [with = "skyhaul_base::amount::RateSpec"] $at $meta $field: Option<$of> = $($rest)*);
     };
     (@field $at:tt $meta:tt $field:ident: Option<$of:ty> = $($rest:tt)*) => {
         $crate::options!(@add [skip_serializing_if = "Option::is_none"] [] $at $meta $field: Option<$of> = $($rest)*);

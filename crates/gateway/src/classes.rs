@@ -5,7 +5,7 @@ use crate::network::Network;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use skyhaul_base::Rate;
-use skyhaul_base::amount::RateSpec;
+use skyhaul_base::amount::{Dscp, RateSpec};
 use skyhaul_net::host::{Class, Schedule, Subscribers};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -75,11 +75,6 @@ fn rate<'de, D: Deserializer<'de>>(d: D) -> Result<Rate, D::Error> {
 #[serde(try_from = "NumberOrText")]
 pub struct Ports(RangeInclusive<u16>);
 
-/// A DSCP, as a number or by its name: 46, "EF", "CS5", "AF41".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "NumberOrText")]
-pub struct Dscp(u8);
-
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum NumberOrText {
@@ -111,50 +106,12 @@ impl TryFrom<NumberOrText> for Ports {
     }
 }
 
-impl TryFrom<NumberOrText> for Dscp {
-    type Error = String;
-    fn try_from(from: NumberOrText) -> Result<Self, String> {
-        let text = from.text();
-        let name = text.to_ascii_uppercase();
-        let digit =
-            |c: Option<char>, most: u32| c.and_then(|c| c.to_digit(10)).filter(|d| (1..=most).contains(d));
-        let found = match name.as_str() {
-            // The names of the registry of DSCPs: RFC 2474, RFC 2597, RFC 3246, RFC 5865, RFC 8622.
-            "EF" => Some(46),
-            "VOICE-ADMIT" => Some(44),
-            "LE" => Some(1),
-            "CS0" | "DF" => Some(0),
-            _ => {
-                let (kind, rest) = name.split_at_checked(2).unwrap_or((name.as_str(), ""));
-                let mut rest = rest.chars();
-                let (class, drop, end) = (rest.next(), rest.next(), rest.next());
-                match (kind, end) {
-                    ("CS", None) if drop.is_none() => digit(class, 7).map(|c| 8 * c),
-                    ("AF", None) => digit(class, 4).zip(digit(drop, 3)).map(|(c, d)| 8 * c + 2 * d),
-                    _ => name.parse().ok().filter(|n| *n < 64),
-                }
-            }
-        };
-        found.map(|n| Self(n as u8)).ok_or_else(|| {
-            format!(
-                "{text:?} is no DSCP: write a number below 64, or a name such as \"EF\", \"CS5\", \"AF41\""
-            )
-        })
-    }
-}
-
 impl fmt::Display for Ports {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (first, last) = (self.0.start(), self.0.end());
         if first == last { write!(f, "{first}") } else { write!(f, "{first}-{last}") }
     }
 }
-impl fmt::Display for Dscp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
-    }
-}
-
 /// The schedule of a host by these sections.
 pub(crate) fn schedule(classes: &[ClassConfig], subscribers: &[SubscriberConfig]) -> Schedule {
     let class = |c: &ClassConfig| Class {

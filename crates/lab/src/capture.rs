@@ -109,7 +109,7 @@ impl PcapTap {
                 ProbeNegotiation::Negotiate => Profile::Compact,
             };
             let window_shift = if e.window_scaling { skyhaul_tcp::scale_for(e.receive_buffer) } else { 0 };
-            let agreed = Agreement { window_shift, ..Agreement::with(profile) };
+            let agreed = Agreement { window_shift, dscp: group.dscp, ..Agreement::with(profile) };
             let udp = group.transport.sends_datagrams();
             flows.push(Some(FlowCapture { agreed, udp, ends, ids: [0; 2] }));
         }

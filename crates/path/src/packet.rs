@@ -12,6 +12,10 @@ pub trait PacketView: Default {
     fn low_priority(&self) -> bool;
     /// A number common to all packets of a flow.
     fn flow(&self) -> u32;
+    /// Its DSCP (RFC 2474), for queues with a class for some of them: LE (RFC 8622) for low priority, otherwise 0.
+    fn dscp(&self) -> u8 {
+        self.low_priority().into()
+    }
     /// Counter class of the packet: a number below [`KINDS`], odd for low priority.
     #[inline]
     fn kind(&self) -> u8 {
@@ -69,7 +73,7 @@ pub const KINDS: usize = 8;
 pub enum DropReason {
     /// Corrupted on the channel; the packet had used queue space and transmission time.
     Error,
-    /// No room: refused on arrival by a full queue, by a full part of it or by a threshold of low priority; or, with FQ-CoDel,
+    /// No room: refused on arrival by a full queue, by a full part of it or by a threshold of low priority; or, with FQ-CoDel and CAKE,
     /// dropped from the longest queue of a flow when the limit is exceeded.
     Full,
     /// In flight when the link went down.

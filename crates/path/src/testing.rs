@@ -13,6 +13,8 @@ pub struct Pkt {
     pub flow: u32,
     /// Of low priority.
     pub low: bool,
+    /// Its DSCP, unless it is of low priority.
+    pub dscp: u8,
     /// ECN-capable.
     pub ect: bool,
     /// Of a scalable control: ECT(1).
@@ -32,6 +34,9 @@ impl PacketView for Pkt {
     }
     fn flow(&self) -> u32 {
         self.flow
+    }
+    fn dscp(&self) -> u8 {
+        if self.low { 1 } else { self.dscp }
     }
     fn is_ect(&self) -> bool {
         self.ect || self.l4s

@@ -45,6 +45,9 @@ impl<S: PacketView> PacketView for Waiting<S> {
     fn is_pure_ack(&self) -> bool {
         self.datagram.is_pure_ack()
     }
+    fn dscp(&self) -> u8 {
+        self.datagram.dscp()
+    }
     fn is_ect(&self) -> bool {
         self.datagram.is_ect()
     }

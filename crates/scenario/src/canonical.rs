@@ -1,7 +1,7 @@
 //! The resolved scenario as a file: every value explicit, in canonical units, so that reading it back gives the same
 //! scenario.
 
-use crate::amount::{Count, RateSpec, Size, Span, Time, Window};
+use crate::amount::{Count, Dscp, RateSpec, Size, Span, Time, Window};
 use crate::memory;
 use crate::model::{
     CcSpec, ChainSpec, EndpointSpec, EventSpec, FlowSpec, GatewayHandoverSpec, GatewaySpec, LinkSpec,
@@ -192,6 +192,7 @@ impl Resolved {
             path: Some(f.path.iter().map(|&i| self.links[i].name.clone()).collect()),
             direction: (!f.sends_forward()).then_some(f.direction),
             extra_delay: Some(Time(f.extra_delay)),
+            dscp: (f.dscp != 0).then_some(Dscp(f.dscp)),
             transport: (!tcp).then_some(Short(f.transport)),
             cc: tcp.then(|| Short(CcSpec(f.cc.clone()))),
             endpoint: tcp.then(|| Short(EndpointSpec::of(&f.endpoint))),

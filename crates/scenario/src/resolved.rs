@@ -222,6 +222,8 @@ pub struct FlowGroup {
     pub direction: FlowDirection,
     /// Access delay in each direction, in addition to the links.
     pub extra_delay: Duration,
+    /// DSCP of its packets, but for those of low priority.
+    pub dscp: u8,
     /// The transport.
     pub transport: Transport,
     /// Congestion control; used over TCP only.

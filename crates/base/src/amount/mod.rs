@@ -7,6 +7,7 @@
 //! A configuration keeps its values in plain types; [`plain`] reads and writes them as amounts.
 
 mod dimension;
+mod dscp;
 mod error;
 mod geometry;
 pub mod plain;
@@ -15,6 +16,7 @@ mod text;
 mod types;
 
 pub use crate::decimal::Decimal;
+pub use dscp::Dscp;
 pub use error::AmountError;
 pub use geometry::{Angle, Length};
 pub use radio::{Decibels, SymbolRate, Temperature};

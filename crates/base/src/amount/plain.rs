@@ -134,3 +134,26 @@ pub mod rate {
         }
     }
 }
+
+/// Bit/s that may be left out, written as a [`RateSpec`]. The field needs `default` and `skip_serializing_if`.
+pub mod optional_rate {
+    use super::*;
+
+    /// Writes the rate.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(rate: &Option<Rate>, s: S) -> Result<S::Ok, S::Error> {
+        rate.map(RateSpec::Bits).serialize(s)
+    }
+
+    /// Reads the rate.
+    ///
+    /// # Errors
+    /// If the rate is not in bit/s; those of the deserializer.
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Rate>, D::Error> {
+        #[derive(Deserialize)]
+        struct Written(#[serde(with = "super::rate")] Rate);
+        Ok(Option::<Written>::deserialize(d)?.map(|written| written.0))
+    }
+}

@@ -139,6 +139,9 @@ impl PacketView for Buf {
     fn is_pure_ack(&self) -> bool {
         self.class.pure_ack
     }
+    fn dscp(&self) -> u8 {
+        self.class.dscp
+    }
     fn is_ect(&self) -> bool {
         self.class.ecn != 0
     }

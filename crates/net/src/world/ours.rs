@@ -56,7 +56,13 @@ fn endpoint(group: &FlowGroup) -> Endpoint {
         ProbeNegotiation::Paper => Profile::Paper,
         ProbeNegotiation::Negotiate => Profile::Option,
     };
-    Endpoint { tcp: group.endpoint, cc: group.cc.clone(), profile, dscp: 0, longest: Some(packet(group)) }
+    Endpoint {
+        tcp: group.endpoint,
+        cc: group.cc.clone(),
+        profile,
+        dscp: group.dscp,
+        longest: Some(packet(group)),
+    }
 }
 
 /// Runs the scenario until it is over or `stop` says so. With `both`, the receivers are a host of ours, too; otherwise they are

@@ -48,6 +48,9 @@ impl Model for Config {
         let waiting = Waiting::new(self.class_aware);
         Box::new(Codel { waiting, control: Control::default(), law: self.law(), largest: 0 })
     }
+    fn marks(&self) -> bool {
+        self.ecn
+    }
     fn words(&self) -> &'static str {
         "controlled delay (CoDel)"
     }
@@ -95,7 +98,7 @@ impl Law {
         if self.target < self.interval { Ok(()) } else { Err(Invalid::TargetAboveInterval) }
     }
     /// When the next signal is due, after the `count`-th of a series [RFC 8289 §5.6].
-    fn next(&self, t: Instant, count: u32) -> Instant {
+    pub(super) fn next(&self, t: Instant, count: u32) -> Instant {
         t + self.interval.mul_f64(1.0 / math::sqrt(f64::from(count)))
     }
 }

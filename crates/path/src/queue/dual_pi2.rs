@@ -55,6 +55,8 @@ skyhaul_base::options! {
 const TH_LEN: usize = 1;
 /// Largest marking probability of the L queue.
 const P_L_MAX: f64 = 1.0;
+/// The target as a part of RTT_max.
+const TARGET_OF_RTT: f64 = 0.15;
 /// Least share of the rate for either queue.
 const LEAST: f64 = 0.001;
 
@@ -85,11 +87,19 @@ impl Model for Config {
     fn build<P>(&self) -> Box<DualPi2<P>> {
         Box::new(DualPi2 { l: Fifo::new(), c: Fifo::new(), pi: Pi::new(*self), credit: 0.0 })
     }
+    fn marks(&self) -> bool {
+        true
+    }
     fn words(&self) -> &'static str {
         "two queues with coupled marking, for scalable and classic traffic (DualPI2)"
     }
     fn ignores_priority(&self) -> bool {
         true
+    }
+    fn tuned_for(&self) -> Option<(&'static str, Duration, Duration)> {
+        // The target of the RFC is 15 % of RTT_max.
+        let longest = self.target.mul_f64(1.0 / TARGET_OF_RTT);
+        Some((options::TARGET.name, self.target, longest))
     }
     fn for_path(self, rtt: Duration, written: &dyn Fn(&str) -> bool) -> Self {
         let longer = round_trip(rtt).as_secs_f64() / USUAL_RTT.as_secs_f64();

@@ -73,6 +73,9 @@ impl Model for Config {
             largest: 0,
         })
     }
+    fn marks(&self) -> bool {
+        self.ecn
+    }
     fn words(&self) -> &'static str {
         "a queue per flow, with controlled delay (FQ-CoDel)"
     }
@@ -96,6 +99,12 @@ impl Config {
 
 /// Maximum packets dropped at once when the queue overflows [RFC 8290 §4.1].
 const BATCH: usize = 64;
+
+/// The queue of a flow among so many: a multiplicative hash (Knuth) spreads consecutive numbers evenly.
+pub(super) fn queue_of(flow: u32, queues: usize) -> usize {
+    let hash = flow.wrapping_mul(0x9e37_79b1);
+    ((u64::from(hash) * queues as u64) >> 32) as usize
+}
 
 /// The queue of a flow, or of several with the same hash.
 #[derive(Clone, Debug)]
@@ -123,14 +132,8 @@ pub struct FqCodel<P> {
 }
 
 impl<P: PacketView> FqCodel<P> {
-    /// The queue of a flow: a multiplicative hash (Knuth) spreads consecutive numbers evenly.
-    fn index(&self, flow: u32) -> usize {
-        let hash = flow.wrapping_mul(0x9e37_79b1);
-        ((u64::from(hash) * self.flows.len() as u64) >> 32) as usize
-    }
-
     fn push(&mut self, at: &Moment<'_>, p: P) -> usize {
-        let index = self.index(p.flow());
+        let index = queue_of(p.flow(), self.flows.len());
         self.largest = self.largest.max(p.size());
         let flow = &mut self.flows[index];
         flow.waiting.push(at.now, p);
@@ -383,9 +386,8 @@ mod tests {
 
     #[test]
     fn consecutive_flows_have_queues_of_their_own() {
-        let q: Box<FqCodel<Pkt>> = Config::default().build();
         for first in [0, 1, 12_345, u32::MAX - 1000] {
-            let mut all: Vec<_> = (first..first + 610).map(|flow| q.index(flow)).collect();
+            let mut all: Vec<_> = (first..first + 610).map(|flow| queue_of(flow, 1024)).collect();
             all.sort_unstable();
             all.dedup();
             assert_eq!(all.len(), 610);

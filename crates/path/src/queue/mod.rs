@@ -11,6 +11,8 @@ pub mod ack_decimation;
 pub mod ack_filter;
 mod acks;
 pub mod acks_first;
+pub mod cake;
+mod cobalt;
 pub mod codel;
 pub mod drop_tail;
 pub mod dual_pi2;
@@ -39,7 +41,7 @@ use crate::param::Refusal;
 use alloc::vec::Vec;
 use limit::Load;
 use model::Order as _;
-use skyhaul_base::{Duration, Rate};
+use skyhaul_base::{Duration, Instant, Rate};
 
 pub use limit::Limit;
 pub use model::{Key, Model};
@@ -59,6 +61,7 @@ skyhaul_base::kinds! {
         "ack-decimation" AckDecimation(ack_decimation::Config),
         "ack-filter" AckFilter(ack_filter::Config),
         "acks-first" AcksFirst(acks_first::Config),
+        "cake" Cake(cake::Config),
         "codel" Codel(codel::Config),
         "drop-tail" DropTail(drop_tail::Config),
         "dual-pi2" DualPi2(dual_pi2::Config),
@@ -154,6 +157,16 @@ impl Discipline {
     #[must_use]
     pub fn round_trip(&self) -> Option<(&'static str, Duration)> {
         each!(self, Discipline(c) => c.round_trip())
+    }
+    /// Whether it marks ECN-capable packets with this configuration.
+    #[must_use]
+    pub fn marks(&self) -> bool {
+        each!(self, Discipline(c) => c.marks())
+    }
+    /// The key of its target, the target, and the longest RTT that it is meant for; `None` if no document says so.
+    #[must_use]
+    pub fn tuned_for(&self) -> Option<(&'static str, Duration, Duration)> {
+        each!(self, Discipline(c) => c.tuned_for())
     }
     /// The discipline for a path with this base RTT: options that are not `written` in a file and whose value should
     /// follow from the RTT get it.
@@ -366,6 +379,13 @@ impl<P: PacketView> Queue<P> {
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.open
+    }
+
+    /// The earliest time at which the next packet may leave: a queue with a shaper makes the transmitter wait.
+    #[inline]
+    #[must_use]
+    pub fn not_before(&self) -> Instant {
+        each!(&self.order, Order(q) => q.not_before())
     }
 
     /// Passes a packet to an idle transmitter through the empty queue. It may be lost here, for example if the

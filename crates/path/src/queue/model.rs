@@ -7,7 +7,7 @@ use crate::param::Refusal;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt::Debug;
-use skyhaul_base::{Duration, Rate};
+use skyhaul_base::{Duration, Instant, Rate};
 
 /// The configuration of a discipline, in plain values.
 ///
@@ -43,6 +43,14 @@ pub trait Model: Copy + Debug + PartialEq {
     }
     /// The maximum RTT that it is tuned for, and the key for it; `None` if there is none.
     fn round_trip(&self) -> Option<(&'static str, Duration)> {
+        None
+    }
+    /// Whether it marks ECN-capable packets with this configuration.
+    fn marks(&self) -> bool {
+        false
+    }
+    /// The key of its target, the target, and the longest RTT that it is meant for; `None` if no document says so.
+    fn tuned_for(&self) -> Option<(&'static str, Duration, Duration)> {
         None
     }
     /// The configuration for a path with this base RTT: options that are not `written` in a file and whose value should follow
@@ -121,6 +129,10 @@ pub(super) trait Order<P: PacketView> {
     }
     /// Sets the mean rate of the transmitter; `None` means infinitely fast.
     fn set_rate(&mut self, _: Option<Rate>) {}
+    /// The earliest time at which [`Self::dequeue`] and [`Self::pass`] may be called again.
+    fn not_before(&self) -> Instant {
+        Instant::ZERO
+    }
 }
 
 /// Rare state is boxed, so that other links do not grow.
@@ -166,6 +178,9 @@ impl<P: PacketView, T: Order<P>> Order<P> for Box<T> {
     }
     fn set_rate(&mut self, rate: Option<Rate>) {
         (**self).set_rate(rate);
+    }
+    fn not_before(&self) -> Instant {
+        (**self).not_before()
     }
 }
 

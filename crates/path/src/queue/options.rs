@@ -14,6 +14,8 @@ const RANDOM: &str = "only the kinds \"red\" and \"wred\" have this key";
 const TIMED: &str = "only the kinds \"codel\", \"dual-pi2\", \"fq-codel\" and \"pie\" have this key";
 const CONTROLLED: &str = "only the kinds \"codel\" and \"fq-codel\" have this key";
 const FLOWS: &str = "only the kind \"fq-codel\" has this key";
+const FLOW_COUNT: &str = "only the kinds \"cake\" and \"fq-codel\" have this key";
+const SHAPED: &str = "only the kind \"cake\" has this key";
 const PROPORTIONAL: &str = "only the kind \"pie\" has this key";
 const PI: &str = "only the kinds \"dual-pi2\" and \"pie\" have this key";
 const DUAL: &str = "only the kind \"dual-pi2\" has this key";
@@ -29,9 +31,11 @@ pub(super) const COUPLING: Key = key("coupling", DUAL);
 pub(super) const ECN: Key =
     key("ecn", "only the kinds \"red\", \"wred\", \"codel\", \"fq-codel\" and \"pie\" have this key");
 pub(super) const ECN_THRESHOLD: Key = key("ecn-threshold", PROPORTIONAL);
-pub(super) const FLOW_QUEUES: Key = key("flows", FLOWS);
+pub(super) const FLOW_QUEUES: Key = key("flows", FLOW_COUNT);
+pub(super) const FRAMING: Key = key("framing", SHAPED);
 pub(super) const GENTLE: Key = key("gentle", RANDOM);
 pub(super) const INTERVAL: Key = key("interval", CONTROLLED);
+pub(super) const ISOLATION: Key = key("isolation", SHAPED);
 pub(super) const LOW_MAX_PROBABILITY: Key = key("low-max-probability", BY_CLASS);
 pub(super) const LOW_MAX_THRESHOLD: Key = key("low-max-threshold", BY_CLASS);
 pub(super) const LOW_MIN_THRESHOLD: Key = key("low-min-threshold", BY_CLASS);
@@ -41,11 +45,16 @@ pub(super) const MAX_PROBABILITY: Key = key("max-probability", RANDOM);
 pub(super) const MAX_THRESHOLD: Key = key("max-threshold", RANDOM);
 pub(super) const MIN_DELAY: Key = key("min-delay", DUAL);
 pub(super) const MIN_THRESHOLD: Key = key("min-threshold", RANDOM);
+pub(super) const MPU: Key = key("mpu", SHAPED);
+pub(super) const OVERHEAD: Key = key("overhead", SHAPED);
 pub(super) const PACKET_SIZE: Key =
     key("packet-size", "only the kinds \"red\", \"wred\" and \"pie\" have this key");
 pub(super) const QUANTUM: Key = key("quantum", FLOWS);
 pub(super) const RANGE: Key = key("range", DUAL);
+pub(super) const RATE: Key = key("rate", SHAPED);
+pub(super) const RTT: Key = key("rtt", SHAPED);
 pub(super) const TARGET: Key = key("target", TIMED);
+pub(super) const TINS: Key = key("tins", SHAPED);
 pub(super) const UPDATE: Key = key("update", PI);
 pub(super) const WEIGHT: Key = key("weight", RANDOM);
 
@@ -83,6 +92,14 @@ pub enum Invalid {
         /// An example of what to write.
         example: &'static str,
     },
+    /// A number of queues that is not made of whole sets.
+    #[error("{queues} is not a multiple of {ways}: write 1024")]
+    Ways {
+        /// The number.
+        queues: u64,
+        /// Queues of a set.
+        ways: u64,
+    },
     /// The control law of CoDel needs a target below the interval.
     #[error("the target must lie below the interval: write some 5 to 10 % of it (RFC 8289 §3.2)")]
     TargetAboveInterval,
@@ -95,6 +112,7 @@ impl Refusal for Invalid {
             Self::Thresholds { lower: key, .. } | Self::NeverReached { key, .. } | Self::Zero { key, .. } => {
                 key
             }
+            Self::Ways { .. } => FLOW_QUEUES.name,
             Self::TargetAboveInterval => TARGET.name,
         }
     }

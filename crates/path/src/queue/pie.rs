@@ -81,6 +81,9 @@ impl Model for Config {
     fn build<P>(&self) -> Box<Pie<P>> {
         Box::new(Pie { waiting: Waiting::new(self.class_aware), control: Control::new(*self) })
     }
+    fn marks(&self) -> bool {
+        self.ecn
+    }
     fn words(&self) -> &'static str {
         "drops by queueing delay and its growth (PIE)"
     }

@@ -73,6 +73,9 @@ impl Model for Config {
             ecn: self.ecn,
         })
     }
+    fn marks(&self) -> bool {
+        self.ecn
+    }
     fn words(&self) -> &'static str {
         "random early detection"
     }

@@ -76,6 +76,9 @@ impl Model for Config {
             ecn: self.ecn,
         })
     }
+    fn marks(&self) -> bool {
+        self.ecn
+    }
     fn words(&self) -> &'static str {
         "random early detection, probes dropped before data"
     }

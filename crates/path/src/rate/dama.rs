@@ -42,7 +42,11 @@ pub struct Config {
     /// Rate within a slot of the shared carrier; by default `rate`, so that a slot fills its frame.
     #[cfg_attr(
         feature = "serde",
-        serde(default, with = "optional_rate", skip_serializing_if = "Option::is_none")
+        serde(
+            default,
+            with = "skyhaul_base::amount::plain::optional_rate",
+            skip_serializing_if = "Option::is_none"
+        )
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Option<RateSpec>"))]
     pub carrier_rate: Option<Rate>,
@@ -62,26 +66,14 @@ pub struct Config {
     /// Rate at which the terminal may send by random access until capacity is assigned; none by default.
     #[cfg_attr(
         feature = "serde",
-        serde(default, with = "optional_rate", skip_serializing_if = "Option::is_none")
+        serde(
+            default,
+            with = "skyhaul_base::amount::plain::optional_rate",
+            skip_serializing_if = "Option::is_none"
+        )
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Option<RateSpec>"))]
     pub contention_rate: Option<Rate>,
-}
-
-#[cfg(feature = "serde")]
-mod optional_rate {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use skyhaul_base::Rate;
-    use skyhaul_base::amount::{RateSpec, plain};
-
-    pub(super) fn serialize<S: Serializer>(rate: &Option<Rate>, s: S) -> Result<S::Ok, S::Error> {
-        rate.map(RateSpec::Bits).serialize(s)
-    }
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Rate>, D::Error> {
-        #[derive(Deserialize)]
-        struct Written(#[serde(with = "plain::rate")] Rate);
-        Ok(Option::<Written>::deserialize(d)?.map(|w| w.0))
-    }
 }
 
 impl Config {

@@ -4,7 +4,8 @@
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 use skyhaul_path::queue::{
-    Kind, Moment, codel, dual_pi2, fq_codel, gtnets, pie, plain, pushout, red, threshold, two_band, wred,
+    Kind, Moment, cake, codel, dual_pi2, fq_codel, gtnets, pie, plain, pushout, red, threshold, two_band,
+    wred,
 };
 use skyhaul_path::testing::Pkt;
 use skyhaul_path::{Discipline, DropReason, Limit, Link, LinkConfig, Queue, QueueConfig, Streams};
@@ -525,6 +526,7 @@ fn every_discipline() -> Vec<Discipline> {
     let all: Vec<Discipline> = Kind::ALL
         .iter()
         .filter_map(|kind| match kind {
+            Kind::Cake => Some(cake::Config::default().into()),
             Kind::Codel => Some(codel.into()),
             Kind::FqCodel => Some(fq_codel.into()),
             Kind::DualPi2 => Some(dual_pi2::Config::default().into()),
@@ -607,8 +609,8 @@ fn conserves(discipline: Discipline, ect: bool, limit: u32) -> Balance {
 #[test]
 fn nothing_appears_and_nothing_vanishes() {
     let managed = |d: &Discipline| {
-        use Kind::{Codel, DualPi2, FqCodel, Pie, Red, Wred};
-        matches!(d.kind(), Codel | DualPi2 | FqCodel | Pie | Red | Wred)
+        use Kind::{Cake, Codel, DualPi2, FqCodel, Pie, Red, Wred};
+        matches!(d.kind(), Cake | Codel | DualPi2 | FqCodel | Pie | Red | Wred)
     };
     for d in every_discipline() {
         let b = conserves(d, false, 200);

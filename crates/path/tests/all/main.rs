@@ -2,6 +2,7 @@
 
 mod ack_queues;
 mod aqm_oracle;
+mod cake_oracle;
 mod common;
 mod dual_pi2_oracle;
 mod layers_oracle;

@@ -607,3 +607,52 @@ fn repair_that_idles_or_replaces_losses_is_reported() {
     near(checked(&[rate]).links[0].forward.loss, 8e-6, 1e-3);
     assert!(!codes(&["links.sat.fec={ kind = \"rate\", rate = 0.5 }"]).contains(&"error-replaced"));
 }
+
+#[test]
+fn a_scalable_control_needs_marks_and_a_count_of_them() {
+    let checked = |sets: &[&str]| {
+        let mut document = Document::preset("l4s-dual-queue").unwrap();
+        sets.iter().for_each(|set| document.set(set).unwrap());
+        let all = check(&document.resolve().unwrap()).warnings;
+        let found: Vec<_> = all.into_iter().filter(|w| w.code.starts_with("l4s")).collect();
+        found.into_iter().map(|w| (w.code, w.key, w.message)).collect::<Vec<_>>()
+    };
+    assert_eq!(checked(&[]), []);
+    let found = checked(&["links.sat.queue={ kind = 'drop-tail', limit = '1 BDP' }"]);
+    let [(code, key, message)] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((*code, key.as_str()), ("l4s-unmarked", "links.sat.queue"));
+    assert!(message.contains("this queue does not mark") && message.contains("flows.scalable"), "{message}");
+    // A queue that could mark and must not, and the direction of the data.
+    let off = "links.sat.queue={ kind = 'codel', limit = '1 BDP', ecn = false }";
+    assert_eq!(checked(&[off]).len(), 1);
+    let found = checked(&["flows.scalable.direction=reverse"]);
+    assert_eq!(found[0].1, "links.sat.reverse.queue");
+    for quiet in ["{ kind = 'codel', limit = '1 BDP' }", "{ kind = 'cake', limit = '1 BDP' }"] {
+        assert_eq!(checked(&[&format!("links.sat.queue={quiet}")]), []);
+    }
+    assert_eq!(checked(&["links.sat.queue={ limit = '1 BDP' }", "flows.scalable.cc=cubic"]), []);
+    for ecn in ["off", "ask", "grant"] {
+        let found = checked(&[&format!("flows.scalable.endpoint.ecn={ecn}")]);
+        let [(code, key, message)] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((*code, key.as_str()), ("l4s-feedback", "flows.scalable.endpoint.ecn"));
+        assert!(message.contains("ecn = \"accurate\""), "{message}");
+    }
+}
+
+#[test]
+fn a_dual_queue_over_a_long_path_wants_a_longer_target() {
+    let found = |sets: &[&str]| {
+        let mut document = Document::preset("l4s-dual-queue").unwrap();
+        sets.iter().for_each(|set| document.set(set).unwrap());
+        let all = check(&document.resolve().unwrap()).warnings;
+        all.into_iter().find(|w| w.code == "target-short").map(|w| (w.key, w.message))
+    };
+    let (rfc, geo) = ("links.sat.queue.target=15 ms", "links.sat.delay=275 ms");
+    // What is left out follows from the path, and over LEO the target of the RFC is right.
+    assert_eq!((found(&[]), found(&[geo]), found(&[rfc])), (None, None, None));
+    let (key, message) = found(&[rfc, geo]).expect("a warning");
+    assert_eq!(key, "links.sat.queue.target");
+    assert!(message.starts_with("15 ms is a target for RTTs of up to 100 ms"), "{message}");
+    assert!(message.contains("the longest is 55"), "{message}");
+    assert_eq!(found(&["links.sat.queue.target=84 ms", geo]), None);
+}

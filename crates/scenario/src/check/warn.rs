@@ -1,5 +1,7 @@
 //! Warnings: settings that are legal but usually a mistake.
 
+mod l4s;
+
 use super::{
     Active, Check, DirectionCheck, FlowCheck, Warning, ack_ratio, display::percent, display::short,
     packets_per_ack, reno_class,
@@ -33,6 +35,8 @@ pub(super) fn warnings(scenario: &Resolved, check: &Check) -> Vec<Warning> {
     windows(scenario, check, &mut out);
     errors(scenario, check, &mut out);
     intervals(scenario, check, &mut out);
+    l4s::controls(scenario, check, &mut out);
+    l4s::targets(scenario, check, &mut out);
     timers(scenario, check, &mut out);
     repairs(scenario, check, &mut out);
     priorities(scenario, check, &mut out);

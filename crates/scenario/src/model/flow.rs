@@ -4,7 +4,7 @@ use super::cc::CcSpec;
 use super::chain::ChainSpec;
 use super::endpoint::EndpointSpec;
 use super::short::{Short, ShortForm};
-use crate::amount::{Count, Span, Time, Window};
+use crate::amount::{Count, Dscp, Span, Time, Window};
 use crate::direction::FlowDirection;
 use crate::error::ValueError;
 use crate::transport::Transport;
@@ -27,6 +27,9 @@ pub struct FlowSpec {
     /// Access delay in each direction, in addition to the links; none by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extra_delay: Option<Time>,
+    /// DSCP of the packets in both directions, but for those of low priority: a number, or a name such as "EF"; 0 by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dscp: Option<Dscp>,
     /// Transport: "tcp", "udp", "tfrc" or "ssvp", or a table with `kind` and options; "tcp" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<Short<Transport>>,

@@ -257,6 +257,7 @@ fn leg(flow: &FlowSpec, own: LegSpec, path: Vec<String>) -> FlowSpec {
     FlowSpec {
         count: flow.count,
         path: Some(path),
+        dscp: flow.dscp,
         cc: own.cc.or_else(|| flow.cc.clone()),
         endpoint: own.endpoint.or_else(|| flow.endpoint.clone()),
         rwnd: own.rwnd.or(flow.rwnd),

@@ -274,6 +274,7 @@ impl<'a> Flow<'a> {
             path,
             direction: spec.direction.unwrap_or_default(),
             extra_delay,
+            dscp: spec.dscp.unwrap_or_default().0,
             transport,
             cc,
             endpoint,

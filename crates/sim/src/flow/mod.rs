@@ -40,6 +40,8 @@ pub(crate) struct Flow {
     pub(crate) watched: bool,
     /// Header bytes of a packet.
     pub(crate) header: u32,
+    /// DSCP of its packets, but for those of low priority.
+    pub(crate) dscp: u8,
     /// Time of the last acknowledgement; `Instant::MAX` before the first one.
     pub(crate) last_ack: Instant,
     /// When its timer fires, possibly too early.
@@ -244,7 +246,7 @@ impl Record {
 
 impl Flow {
     /// A flow that has not started. `finite`: its workload may end.
-    pub(crate) fn new(forward: u16, reverse: u16, finite: bool, header: u32) -> Self {
+    pub(crate) fn new(forward: u16, reverse: u16, finite: bool, (header, dscp): (u32, u8)) -> Self {
         Self {
             generation: 0,
             forward,
@@ -252,6 +254,7 @@ impl Flow {
             finite,
             watched: false,
             header,
+            dscp,
             last_ack: Instant::MAX,
             armed: Instant::MAX,
             chain: NO_CHAIN,
@@ -293,7 +296,14 @@ impl Flow {
     #[inline]
     pub(crate) fn label(&self, index: u32, backward: bool) -> Label {
         let hop = if backward { self.reverse } else { self.forward };
-        Label { flow: index, generation: self.generation, hop, backward, header: self.header }
+        Label {
+            flow: index,
+            generation: self.generation,
+            hop,
+            backward,
+            header: self.header,
+            dscp: self.dscp,
+        }
     }
 
     /// Totals over past connections and the current one; `payload` is the packet payload of a fixed window.

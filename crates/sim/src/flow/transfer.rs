@@ -100,9 +100,9 @@ impl<R: Tap> Sim<R> {
                 index
             }
             None => {
-                let Flow { forward, reverse, header, .. } = self.flows[transfer.owner as usize];
+                let Flow { forward, reverse, header, dscp, .. } = self.flows[transfer.owner as usize];
                 let index = self.flows.len() as u32;
-                self.flows.push(Flow::new(forward, reverse, true, header));
+                self.flows.push(Flow::new(forward, reverse, true, (header, dscp)));
                 self.records.push(Record::new(group, number, Instant::ZERO, Instant::MAX));
                 self.timers.grow(self.flows.len());
                 self.net.witness.truth.grow();

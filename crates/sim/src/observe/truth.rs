@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn only_losses_that_a_sender_may_judge_are_kept() {
         let (mut truth, mut bodies) = (Truth::new(1), Bodies::default());
-        let label = Label { flow: 0, generation: 0, hop: 0, backward: false, header: 40 };
+        let label = Label { flow: 0, generation: 0, hop: 0, backward: false, header: 40, dscp: 0 };
         let datagram = Packet::Datagram(Datagram { number: 1, sent_at: Instant::ZERO, len: 500 });
         let segment = Head::new(Seq(1), Seq(1), 500, 0, Flags::ACK);
         truth.lost(datagram.pack(label, &mut bodies, false), LossCause::Full);

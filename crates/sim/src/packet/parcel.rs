@@ -214,12 +214,21 @@ pub(crate) struct Label {
     pub(crate) backward: bool,
     /// Bytes of its headers.
     pub(crate) header: u32,
+    /// Its DSCP, unless it is of low priority.
+    pub(crate) dscp: u8,
 }
+
+/// Where the DSCP is beside the number of the flow.
+const DSCP_SHIFT: u32 = 26;
+/// The number of the flow; its limit is in `skyhaul_scenario`.
+const FLOW: u32 = (1 << DSCP_SHIFT) - 1;
+/// Lower effort (RFC 8622).
+const LE: u8 = 1;
 
 /// A packet in the network, in five words.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Parcel {
-    /// Flow (32 bits); the packet's own size where a link compresses its headers, otherwise 0; size on the current
+    /// DSCP (6 bits), flow (26 bits); the packet's own size where a link compresses its headers, otherwise 0; size on the current
     /// link (16 bits each).
     flow_size: u64,
     /// Sequence number, acknowledgement number.
@@ -260,7 +269,7 @@ impl Parcel {
         let (ts, probe, bits) = head.to_raw();
         debug_assert!(head.len + label.header <= 0xffff, "a packet of IP is at most 65535 bytes");
         Self {
-            flow_size: join(label.flow, head.len + label.header),
+            flow_size: join(u32::from(label.dscp) << DSCP_SHIFT | label.flow, head.len + label.header),
             seq_ack: join(head.seq.0, head.ack.0),
             window_body: join(head.window, body),
             stamps: join(ts.0, ts.1),
@@ -422,7 +431,7 @@ impl Parcel {
     pub(crate) fn compress(&mut self, size: u32) {
         let own = self.size();
         if size < own && self.ack().is_some() {
-            self.flow_size = join(self.flow(), own << 16 | size);
+            self.flow_size = join(high(self.flow_size), own << 16 | size);
         }
     }
     /// Becomes shorter by this many bytes on all links of a leg that compresses headers.
@@ -459,7 +468,7 @@ impl Parcel {
     pub(crate) fn decompress(&mut self) {
         let own = low(self.flow_size) >> 16;
         if own != 0 {
-            self.flow_size = join(self.flow(), own);
+            self.flow_size = join(high(self.flow_size), own);
         }
     }
 
@@ -507,7 +516,10 @@ impl PacketView for Parcel {
     }
     #[inline]
     fn flow(&self) -> u32 {
-        high(self.flow_size)
+        high(self.flow_size) & FLOW
+    }
+    fn dscp(&self) -> u8 {
+        if self.low_priority() { LE } else { (high(self.flow_size) >> DSCP_SHIFT) as u8 }
     }
     #[inline]
     fn is_pure_ack(&self) -> bool {
@@ -548,7 +560,7 @@ mod tests {
     use skyhaul_tcp::{Mark, SackBlocks, SynOptions, Waves};
 
     fn label() -> Label {
-        Label { flow: 7, generation: 3, hop: 2, backward: true, header: 40 }
+        Label { flow: 7, generation: 3, hop: 2, backward: true, header: 40, dscp: 46 }
     }
 
     #[test]
@@ -613,6 +625,7 @@ mod tests {
                     (7, 3, 2, true)
                 );
                 assert_eq!(parcel.low_priority(), segment.low_priority);
+                assert_eq!(parcel.dscp(), if segment.low_priority { 1 } else { 46 });
                 if keep {
                     assert_eq!(parcel.segment(&bodies), segment);
                 }
@@ -728,9 +741,9 @@ mod tests {
             let mut parcel = segment.pack(label(), &mut bodies, false);
             let own = parcel.size();
             parcel.compress(6);
-            assert_eq!((parcel.size(), parcel.flow()), (on_link, 7));
+            assert_eq!((parcel.size(), parcel.flow(), parcel.dscp()), (on_link, 7, 46));
             parcel.decompress();
-            assert_eq!((parcel.size(), parcel.flow()), (own, 7));
+            assert_eq!((parcel.size(), parcel.flow(), parcel.dscp()), (own, 7, 46));
             parcel.compress(41);
             assert_eq!(parcel.size(), own);
         }

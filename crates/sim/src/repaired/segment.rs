@@ -101,7 +101,7 @@ pub(crate) fn flows(
     records: &mut Vec<Record>,
 ) {
     for (segment, &(forward, reverse)) in (0..).zip(routes.iter().take(scenario.repair.len())) {
-        let mut flow = Flow::new(forward, reverse, false, 0);
+        let mut flow = Flow::new(forward, reverse, false, (0, 0));
         flow.agent = Agent::Segment(segment);
         flows.push(flow);
         let mut record = Record::new(0, 0, Instant::MAX, Instant::MAX);

@@ -87,7 +87,7 @@ impl<R: Tap> Sim<R> {
             check(scenario, group)?;
             let (forward, reverse) = links.routes(group, &group.path).ok_or(BuildError::TooLarge)?;
             for index in 0..group.count {
-                flows.push(Flow::new(forward, reverse, false, group.endpoint.header));
+                flows.push(Flow::new(forward, reverse, false, (group.endpoint.header, group.dscp)));
                 let stop = group.stop.map_or(Instant::MAX, |d| Instant::ZERO + d);
                 let begins = if group.is_leg() { Instant::MAX } else { start(group, index, seed) };
                 records.push(Record::new(g, index, begins, stop));
@@ -120,7 +120,7 @@ impl<R: Tap> Sim<R> {
             flows[i as usize].armed = r.start;
         }
         for _ in 0..2 {
-            flows.push(Flow::new(0, 0, false, 0));
+            flows.push(Flow::new(0, 0, false, (0, 0)));
             records.push(Record::new(0, 0, Instant::MAX, Instant::MAX));
         }
         segment::flows(scenario, &segment_routes, &mut flows, &mut records);

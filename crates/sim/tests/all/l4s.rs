@@ -88,3 +88,45 @@ fn over_long_paths_scalable_packets_wait_less_than_classic_ones() {
         assert!(l50 < c50, "{name}: {l50} {c50}");
     }
 }
+
+/// CAKE keeps flows apart: what a flow gets does not depend on the control beside it.
+#[test]
+fn a_queue_per_flow_shares_equally_whatever_the_controls_do() {
+    let r = beside(PRAGUE, CUBIC, "cake", 10.0, 60);
+    let ((prague, p50, _), (cubic, c50, _)) = (of(&r.flows[0]), of(&r.flows[1]));
+    eprintln!("CAKE: Prague {prague:.1} Mbit/s {p50:.2} ms, CUBIC {cubic:.1} Mbit/s {c50:.2} ms");
+    assert!(prague + cubic > 42.0 && (prague / cubic).max(cubic / prague) < 1.2, "{prague} {cubic}");
+    // Its target is 5 ms.
+    assert!(p50 < 10.0 && c50 < 10.0, "{p50} {c50}");
+}
+
+/// The shaper below the rate of the link, and the threshold of the bulk tin: 1/16 of the shaper's rate.
+#[test]
+fn a_flow_of_the_bulk_tin_has_its_threshold_beside_best_effort() {
+    let text = r#"
+        duration = "60 s"
+        [links.sat]
+        packet = "1500 B"
+        rate = "50 Mbit/s"
+        delay = "10 ms"
+        queue = { kind = "cake", limit = "2 BDP", rate = "20 Mbit/s" }
+        [flows.bulk]
+        path = ["sat"]
+        dscp = "LE"
+        cc = "cubic"
+        [flows.best]
+        path = ["sat"]
+        cc = "cubic"
+        "#;
+    let share = |text: &str| {
+        let r = run(&resolved(text), 1, Null).expect("a world");
+        let [bulk, best] = [0, 1].map(|i| r.flows[i].goodput / 1e6);
+        (bulk / (bulk + best), bulk + best)
+    };
+    let (tins, total) = share(text);
+    assert!(total > 18.0 && total < 20.0, "{total}");
+    assert!((tins - 1.0 / 16.0).abs() < 0.015, "{tins}");
+    let (one, _) =
+        share(&text.replace("rate = \"20 Mbit/s\" }", "rate = \"20 Mbit/s\", tins = \"besteffort\" }"));
+    assert!((one - 0.5).abs() < 0.1, "{one}");
+}

@@ -71,6 +71,7 @@ const QUEUES: &[&str] = &[
     "threshold",
     "red",
     "wred",
+    "cake",
     "codel",
     "fq-codel",
     "pie",

@@ -123,6 +123,7 @@ const CASES: &[Case] = &[
         "queue acks-first",
         &[SLOW_BACK, "links.sat.reverse.queue={ kind = 'acks-first', limit = '10 packets' }"],
     ),
+    ("queue cake", &["links.sat.queue={ kind = 'cake', limit = '10 packets' }"]),
     ("queue codel", &["links.sat.queue={ kind = 'codel', limit = '10 packets' }"]),
     ("queue drop-tail", &[]),
     ("queue dual-pi2", &["links.sat.queue={ kind = 'dual-pi2', limit = '10 packets' }"]),

@@ -7,8 +7,8 @@ use skyhaul_path::delay::{Ramp, normal::Normal, uniform::Uniform};
 use skyhaul_path::error::{self, ber, bursts, mtu, per};
 use skyhaul_path::fec::{self, block, code_rate, repeat};
 use skyhaul_path::queue::{
-    ack_decimation, ack_filter, acks_first, codel, dual_pi2, fq_codel, gtnets, pie, plain, pushout, red,
-    threshold, two_band, wred,
+    ack_decimation, ack_filter, acks_first, cake, codel, dual_pi2, fq_codel, gtnets, pie, plain, pushout,
+    red, threshold, two_band, wred,
 };
 use skyhaul_path::rate::{self, End, dama};
 use skyhaul_path::testing::Pkt;
@@ -31,7 +31,7 @@ fn discipline(input: &mut ByteReader<'_>) -> Discipline {
     let victim = if input.one_in(2) { Victim::Oldest } else { Victim::Youngest };
     // Switches of the queues that have any.
     let (one, other) = (input.one_in(2), input.one_in(2));
-    match input.below(16) {
+    match input.below(17) {
         0 => Discipline::DROP_TAIL,
         1 => plain::Config {}.into(),
         2 => gtnets::Config {}.into(),
@@ -92,6 +92,25 @@ fn discipline(input: &mut ByteReader<'_>) -> Discipline {
             coupling: 0.1 + 4.0 * share(input),
             classic_share: 0.001 + 0.9 * share(input),
             ..dual_pi2::Config::default()
+        }
+        .into(),
+        15 => cake::Config {
+            rtt: micros(input) + Duration::from_nanos(1),
+            rate: one.then(|| Rate::from_bits_per_sec(100_000 + 1000 * u64::from(input.word()))),
+            tins: match input.below(3) {
+                0 => cake::Tins::Besteffort,
+                1 => cake::Tins::Diffserv3,
+                _ => cake::Tins::Diffserv4,
+            },
+            isolation: if other { cake::Isolation::Flows } else { cake::Isolation::Flowblind },
+            flows: 8,
+            overhead: input.byte().into(),
+            mpu: input.byte().into(),
+            framing: match input.below(3) {
+                0 => cake::Framing::None,
+                1 => cake::Framing::Atm,
+                _ => cake::Framing::Ptm,
+            },
         }
         .into(),
         _ => wred::Config {
@@ -305,6 +324,7 @@ fn packet(input: &mut ByteReader<'_>, id: u32) -> Pkt {
         low: bits & 1 != 0,
         ect: bits & 2 != 0,
         l4s: bits & 4 != 0,
+        dscp: [0, 18, 46, 8][usize::from(bits >> 4 & 3)],
         ce: false,
         ack,
     }

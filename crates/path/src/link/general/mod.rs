@@ -211,7 +211,7 @@ impl<P: PacketView> General<P> {
             return;
         }
         if is {
-            self.ready_at = self.free_at.max(now);
+            self.ready_at = self.free_at.max(now).max(self.queue.not_before());
             return;
         }
         self.ready_at = Instant::MAX;
@@ -322,7 +322,7 @@ impl<P: PacketView> General<P> {
     fn depart(&mut self, start: Instant, size: u32, waited: bool) -> Instant {
         let end = self.transmitter.send(start, size, waited);
         self.busy = self.busy + (end - start);
-        self.ready_at = end;
+        self.ready_at = end.max(self.queue.not_before());
         self.free_at = end;
         // The delay is drawn, and the order of arrivals kept, for lost packets, too: with another error model, the
         // others would arrive at the same times.

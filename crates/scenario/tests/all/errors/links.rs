@@ -144,7 +144,7 @@ fn links() {
         (
             "kind = \"strict-pushout\"",
             "kind = \"strict-push-out\"",
-            "geo.toml:7: links.sat.queue.kind: \"strict-push-out\" is unknown, did you mean \"strict-pushout\"? (known: ack-compaction, ack-decimation, ack-filter, acks-first, codel, drop-tail, dual-pi2, fifo-pushout, fq-codel, gtnets, pie, plain, red, strict-pushout, threshold, two-band, wred)",
+            "geo.toml:7: links.sat.queue.kind: \"strict-push-out\" is unknown, did you mean \"strict-pushout\"? (known: ack-compaction, ack-decimation, ack-filter, acks-first, cake, codel, drop-tail, dual-pi2, fifo-pushout, fq-codel, gtnets, pie, plain, red, strict-pushout, threshold, two-band, wred)",
         ),
         (
             "kind = \"strict-pushout\"",
@@ -293,6 +293,21 @@ fn options_of_a_dual_queue_have_bounds() {
         ),
         ("burst = \"1 s\"", "geo.toml:7: links.sat.queue.burst: only the kind \"pie\" has this key"),
         ("range = \"400\"", "geo.toml:7: links.sat.queue.range: "),
+    ] {
+        refused(&[("kind = \"strict-pushout\"", &queue(options), message)]);
+    }
+}
+
+#[test]
+fn options_of_cake_have_bounds() {
+    let queue = |options: &str| format!("kind = \"cake\", {options}");
+    for (options, message) in [
+        ("rtt = \"0 s\"", "geo.toml:7: links.sat.queue.rtt: must be above 0: write a time such as \"100 ms\""),
+        ("flows = 100", "geo.toml:7: links.sat.queue.flows: 100 is not a multiple of 8: write 1024"),
+        ("rate = \"fast\"", "geo.toml:7: links.sat.queue.rate: "),
+        ("tins = \"diffserv5\"", "geo.toml:7: links.sat.queue.tins: "),
+        ("overhead = \"70 kB\"", "geo.toml:7: links.sat.queue.overhead: "),
+        ("target = \"5 ms\"", "geo.toml:7: links.sat.queue.target: only the kinds "),
     ] {
         refused(&[("kind = \"strict-pushout\"", &queue(options), message)]);
     }

@@ -38,6 +38,7 @@ pub fn bulk(name: &str, count: u32, cc: &str, rwnd: u64, rtt: f64) -> FlowGroup 
         path: vec![0],
         direction: FlowDirection::Forward,
         extra_delay: Duration::ZERO,
+        dscp: 0,
         cc: Cc::by_name(cc).expect("a known algorithm"),
         endpoint,
         transport: Transport::Tcp,
