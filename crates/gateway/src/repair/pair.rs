@@ -99,10 +99,6 @@ impl Pair {
             }
         }
     }
-    /// Whether both ends repair.
-    pub(super) fn repairs(&self) -> bool {
-        self.ends.iter().all(Path::repairs)
-    }
 }
 
 /// A datagram of IPv4 with this number in it.
@@ -128,8 +124,11 @@ mod tests {
     fn up() -> Pair {
         let mut pair = Pair::new(GEO);
         pair.run(Duration::from_secs(2));
-        assert!(pair.repairs(), "{pair:?}");
+        assert!(repairs(&pair), "{pair:?}");
         pair
+    }
+    fn repairs(pair: &Pair) -> bool {
+        pair.ends.iter().all(Path::repairs)
     }
     fn causes(pair: &Pair) -> [Option<Cause>; 2] {
         [0, 1].map(|n: usize| pair.ends[n].cause().0)
@@ -148,7 +147,7 @@ mod tests {
             assert!(pair.ends.iter().all(|e| e.totals().sessions >= 1), "{pair:?}");
             pair.loss = [0.0; 2];
             pair.run(Duration::from_secs(3));
-            assert!(pair.repairs());
+            assert!(repairs(&pair));
         }
     }
 
@@ -193,7 +192,7 @@ mod tests {
         // The path comes back: the same session goes on.
         pair.loss = [0.0; 2];
         pair.run(Duration::from_secs(2));
-        assert!(pair.repairs());
+        assert!(repairs(&pair));
         assert_eq!(pair.ends[0].totals().sessions, 1);
         assert_eq!(pair.ends[0].totals().withdrawals, 1);
     }
@@ -207,7 +206,7 @@ mod tests {
             pair.run(Duration::from_millis(down));
             pair.loss = loss;
             pair.run(Duration::from_secs(4));
-            assert!(pair.repairs(), "after {down} ms: {pair:?}");
+            assert!(repairs(&pair), "after {down} ms: {pair:?}");
             let now = pair.now;
             assert!(pair.ends[0].offer(now, &datagram(5, 0, 100)));
             pair.run(Duration::from_secs(1));
@@ -240,7 +239,7 @@ mod tests {
         pair.run(Duration::from_millis(500));
         assert_eq!(causes(&pair), [Some(Cause::BusyThere), Some(Cause::BusyHere)]);
         pair.run(Duration::from_secs(6));
-        assert!(pair.repairs());
+        assert!(repairs(&pair));
         let now = pair.now;
         pair.ends[0].leave(now);
         pair.run(Duration::from_millis(400));
@@ -260,7 +259,7 @@ mod tests {
             seen.clone()
         };
         record(&mut pair, 2000);
-        assert!(pair.repairs());
+        assert!(repairs(&pair));
         for n in 0..20 {
             let now = pair.now;
             assert!(pair.ends[0].offer(now, &datagram(n, 0, 200)));
@@ -279,7 +278,7 @@ mod tests {
                 if rng.below(10) == 0 {
                     pair.run(Duration::from_millis(1));
                 }
-                assert!(pair.repairs());
+                assert!(repairs(&pair));
             }
             pair.run(Duration::from_secs(2));
             assert_eq!(numbers(&pair.delivered[1]), (0..20).collect::<Vec<_>>());
@@ -290,7 +289,7 @@ mod tests {
                 // In a new session, what was recorded in the old one is worth nothing.
                 pair.ends[1] = end(pair.now, KEY, (7 + round) << 32);
                 pair.run(Duration::from_secs(4));
-                assert!(pair.repairs());
+                assert!(repairs(&pair));
             }
         }
         let t = pair.ends[0].totals();
