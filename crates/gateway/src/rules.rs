@@ -7,7 +7,7 @@
 use crate::config::{Config, MEMORY, Network, OnFailure};
 use crate::evidence::arm;
 use crate::forward::ADDRESS;
-use crate::repair;
+use skyhaul_base::Rate;
 use std::fmt::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -22,6 +22,13 @@ pub(crate) const REPAIR_MARK: u32 = 0x5348_0003;
 pub(crate) const REPAIR_TABLE: u32 = 21_322;
 /// Counter of packets that are to be repaired, whether or not they are at present.
 pub(crate) const TO_REPAIR: &str = "to_repair";
+/// Counter of packets of [`TO_REPAIR`] that the kernel would forward whatever they are: none that is too long, or too old.
+pub(crate) const REPAIR_TRIED: &str = "repair_tried";
+/// Counter of packets to the interface of the repair that firewalls have let pass.
+pub(crate) const REPAIR_REACHED: &str = "repair_reached";
+/// Counters of packets from that interface: those that the kernel would forward, and those that firewalls have let pass.
+pub(crate) const REPAIR_GIVEN: &str = "repair_given";
+pub(crate) const REPAIR_LEFT: &str = "repair_left";
 /// Zone in which the kernel tracks connections between hosts and the transparent kernel sockets. Both legs of a connection have the
 /// same addresses and ports; in one zone, the numbers of one leg would be invalid for the other (`ct state invalid`), and a
 /// translation of addresses that was decided for one would hold for the other. The number is 0x5348, as in [`MARKS`].
@@ -216,15 +223,27 @@ pub fn all(config: &Config, ports: Ports, enabled: bool) -> String {
 /// else has marked. The gateway's thread decides by a route whether the mark has an effect. The chain comes after translations of addresses.
 fn marking(config: &Config, t: &str) -> String {
     let Some(settings) = &config.repair else { return String::new() };
-    let link = &config.satellite.interface;
-    let ours = [link, &config.interface(), &own_interface(config), &repair::interface(config)];
+    let (link, tun) = (&config.satellite.interface, config.repair_interface());
+    let ours = [link, &config.interface(), &own_interface(config), &tun];
     let ours = ours.map(|name| format!("\"{name}\"")).join(", ");
-    let mut text = format!(
-        "add counter inet {t} {TO_REPAIR}\nadd chain inet {t} repaired {{ type filter hook prerouting priority dstnat + 20; policy accept; }}\n"
+    let mut text = String::new();
+    for counter in [TO_REPAIR, REPAIR_TRIED, REPAIR_REACHED, REPAIR_GIVEN, REPAIR_LEFT] {
+        let _ = writeln!(text, "add counter inet {t} {counter}");
+    }
+    let _ = writeln!(
+        text,
+        "add chain inet {t} repaired {{ type filter hook prerouting priority dstnat + 20; policy accept; }}\n\
+         add chain inet {t} passed_repair {{ type filter hook forward priority {LAST}; policy accept; }}\n\
+         add rule inet {t} passed_repair oifname \"{tun}\" counter name {REPAIR_REACHED}\n\
+         add rule inet {t} passed_repair iifname \"{tun}\" counter name {REPAIR_LEFT}"
     );
     let mut rule = |words: &str| {
         let _ = writeln!(text, "add rule inet {t} repaired {words}");
     };
+    let young = ["ip ttl > 1", "ip6 hoplimit > 1"];
+    for young in young {
+        rule(&format!("iifname \"{tun}\" {young} fib daddr type unicast counter name {REPAIR_GIVEN}"));
+    }
     rule(&format!("iifname {{ {ours} }} accept"));
     rule("meta mark != 0 accept");
     // Low priority gives way: repair would take more capacity for it (RFC 8622).
@@ -245,6 +264,14 @@ fn marking(config: &Config, t: &str) -> String {
     rule(&format!(
         "fib daddr type unicast fib daddr oifname \"{link}\" counter name {TO_REPAIR} meta mark set {REPAIR_MARK:#x}"
     ));
+    // Longer ones may be answered with an ICMP message.
+    let rate = settings.rate.or(config.satellite.rate).unwrap_or(Rate::from_bits_per_sec(8000));
+    let short = settings.config(rate, config.satellite.mtu.into()).largest_datagram().min(1000);
+    for young in young {
+        rule(&format!(
+            "meta mark {REPAIR_MARK:#x} meta length <= {short} {young} counter name {REPAIR_TRIED}"
+        ));
+    }
     text
 }
 
@@ -440,7 +467,7 @@ fn published(config: &Config) -> Option<String> {
 pub fn routing(config: &Config) -> String {
     let mut text = String::new();
     if config.repair.is_some() {
-        let (mark, table, out) = (REPAIR_MARK, REPAIR_TABLE, repair::interface(config));
+        let (mark, table, out) = (REPAIR_MARK, REPAIR_TABLE, config.repair_interface());
         for ip in ["ip", "ip -6"] {
             let _ = writeln!(
                 text,
@@ -520,6 +547,32 @@ mod tests {
         for other in ["127.0.0.1:5001", "[::1]:5000", "192.0.2.1:5000", "[2001:db8::1]:5001"] {
             assert!(!at(other), "{other}");
         }
+    }
+
+    #[test]
+    fn what_is_marked_for_repair_is_not_ours_and_leaves_by_the_link() {
+        let with = "rate = \"1 Mbit/s\"\n[repair]\npeer = \"192.0.2.1\"\nkey = \"0123456789abcdef0123456789abcdef\"\n";
+        let c = config(&format!("{with}pass = {{ ports = [53, \"60-70\"], networks = [\"10.0.0.0/8\"] }}\n"));
+        let text = all(&c, Ports { v4: 5000, v6: 5001 }, false);
+        let lines: Vec<&str> =
+            text.lines().filter(|l| l.contains("inet skyhaul_gateway repaired ")).collect();
+        let at = |part: &str| {
+            lines.iter().position(|l| l.contains(part)).unwrap_or_else(|| panic!("{part} in {text}"))
+        };
+        let marks = at("fib daddr oifname \"sat0\" counter name to_repair meta mark set 0x53480003");
+        for first in [
+            "iifname { \"sat0\", \"sky-gateway\", \"skt-gateway\", \"skr-gateway\" } accept",
+            "meta mark != 0 accept",
+            "ip dscp lephb accept",
+            "ip saddr { 10.0.0.0/8 } accept",
+            "th dport { 53, 60-70 } accept",
+        ] {
+            assert!(at(first) < marks, "{first}");
+        }
+        // Packets that come through the other gateway are packets from the link.
+        assert!(text.contains("answers iifname { \"sat0\", \"skr-gateway\" } ip saddr"), "{text}");
+        assert!(routing(&c).contains("fwmark 0x53480003 lookup 21322"));
+        assert!(!all(&config(""), Ports { v4: 1, v6: 2 }, false).contains("repair"));
     }
 
     #[test]

@@ -257,11 +257,16 @@ impl Config {
         .find_map(|(key, differs)| differs.then_some(key))
     }
 
+    /// The name of the interface into which packets that are to be repaired are routed.
+    pub(crate) fn repair_interface(&self) -> String {
+        format!("skr-{}", self.name)
+    }
+
     /// The interfaces at which packets from the link arrive, as a set of nftables.
     pub(crate) fn link_interfaces(&self) -> String {
         let link = &self.satellite.interface;
         match &self.repair {
-            Some(_) => format!("{{ \"{link}\", \"{}\" }}", crate::repair::interface(self)),
+            Some(_) => format!("{{ \"{link}\", \"{}\" }}", self.repair_interface()),
             None => format!("\"{link}\""),
         }
     }

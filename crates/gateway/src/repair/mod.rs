@@ -8,6 +8,7 @@
 //! datagram  what is read of a datagram: flow, traffic class, ECN
 //! session   one session with the other gateway: its keys, its frames, its signs of life
 //! path      everything without I/O: sessions, and whether datagrams are repaired or forwarded
+//! passage   whether firewalls let datagrams pass
 //! share     how the repaired datagrams and the split connections share a rate
 //! status    its state and counters
 //! service   the thread, its interface and its socket
@@ -20,6 +21,7 @@ mod fuzzed;
 mod hello;
 mod key;
 mod pair;
+mod passage;
 mod path;
 mod service;
 mod session;
@@ -32,10 +34,3 @@ pub(crate) use service::{Service, View, key_of};
 pub use settings::Settings;
 pub(crate) use share::Share;
 pub use status::{RepairStatus, Totals};
-
-use crate::config::Config;
-
-/// The name of the interface into which packets that are to be repaired are routed.
-pub(crate) fn interface(config: &Config) -> String {
-    format!("skr-{}", config.name)
-}

@@ -235,7 +235,7 @@ mod tests {
     fn an_end_that_cannot_keep_up_tells_the_other() {
         let mut pair = up();
         let until = pair.now + Duration::from_secs(5);
-        pair.ends[1].pause_until(until);
+        pair.ends[1].pause_until(until, Cause::BusyHere);
         pair.run(Duration::from_millis(500));
         assert_eq!(causes(&pair), [Some(Cause::BusyThere), Some(Cause::BusyHere)]);
         pair.run(Duration::from_secs(6));

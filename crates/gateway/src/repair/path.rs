@@ -10,6 +10,7 @@
 use super::datagram;
 use super::hello::{self, Hello};
 use super::key::{Id, Secret};
+use super::passage::Blocked;
 use super::session::{self, Refused, Session, Sign};
 use super::status::Totals;
 use skyhaul_base::{Duration, Instant, Rate};
@@ -46,6 +47,8 @@ pub(super) enum Cause {
     BusyThere,
     /// This gateway cannot keep up.
     BusyHere,
+    /// A firewall of this machine drops datagrams.
+    Blocked(Blocked),
 }
 
 /// The path to the other gateway.
@@ -63,7 +66,8 @@ pub(super) struct Path {
     /// Why datagrams are not repaired; `None` if they are.
     cause: Option<Cause>,
     since: Instant,
-    busy_until: Instant,
+    /// Until when nothing is repaired for a reason of this machine, and the reason.
+    paused: (Instant, Cause),
     /// A hello of a wrong key or version, and when it came.
     wrong: Option<(Instant, Cause)>,
     /// Datagrams for this side.
@@ -100,7 +104,7 @@ impl Path {
             answered_at: None,
             cause: Some(Cause::Silent),
             since: now,
-            busy_until: Instant::ZERO,
+            paused: (Instant::ZERO, Cause::BusyHere),
             wrong: None,
             delivered: VecDeque::new(),
             totals: Totals::default(),
@@ -145,14 +149,14 @@ impl Path {
             session.end.set_mtu(Some(mtu));
         }
     }
-    /// This gateway cannot keep up: nothing is repaired until then.
-    pub(super) fn pause_until(&mut self, at: Instant) {
-        self.busy_until = at;
+    /// Nothing is repaired until then.
+    pub(super) fn pause_until(&mut self, at: Instant, cause: Cause) {
+        self.paused = (at, cause);
     }
 
     /// This gateway is about to stop: the other one is told.
     pub(super) fn leave(&mut self, now: Instant) {
-        self.busy_until = Instant::MAX;
+        self.paused = (Instant::MAX, Cause::BusyHere);
         if self.session.is_some() {
             self.sign_at = now;
         }
@@ -288,7 +292,7 @@ impl Path {
         let session = self.session.as_mut()?;
         if self.sign_at <= now {
             self.sign_at = now + SIGNS;
-            session.write_sign(Sign { hears: session.is_alive(now), busy: now < self.busy_until }, out);
+            session.write_sign(Sign { hears: session.is_alive(now), busy: now < self.paused.0 }, out);
             return Some(0);
         }
         session.write_frame(now, out)
@@ -325,8 +329,9 @@ impl Path {
         }
     }
     fn judge(&self, now: Instant) -> Option<Cause> {
-        if now < self.busy_until {
-            return Some(Cause::BusyHere);
+        let (until, cause) = self.paused;
+        if now < until {
+            return Some(cause);
         }
         match &self.session {
             Some(s) if s.is_alive(now) => match s.peer {

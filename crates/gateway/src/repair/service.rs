@@ -1,6 +1,7 @@
 //! The thread that carries datagrams between the interface into which they are routed and the UDP socket towards the other gateway.
 
 use super::key::Secret;
+use super::passage::{Blocked, Watch};
 use super::path::{Cause, Path};
 use super::settings::{KeyText, SHORTEST_KEY, Settings};
 use super::share::{Divider, Share};
@@ -9,7 +10,7 @@ use crate::config::Config;
 use crate::error::GatewayError;
 use crate::log::Level;
 use crate::proof::News;
-use crate::rules::REPAIR_TABLE;
+use crate::rules::{self, REPAIR_TABLE};
 use crate::worker::Worker;
 use nix::sys::socket::{
     ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, getsockopt, recvmsg, sendmsg, setsockopt,
@@ -44,6 +45,8 @@ const REST: Duration = Duration::from_secs(10);
 /// Too much: so many packets, and this share.
 const TOO_MANY: u64 = 20;
 const TOO_LARGE: f64 = 0.02;
+/// For how long nothing is repaired after a firewall was found to drop everything.
+const BLOCKED: Duration = Duration::from_secs(60);
 /// How long a cause other than a withdrawal lasts before it is told, and after which silence the socket is opened again.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The smallest MTU of IPv6 (RFC 8200 §5).
@@ -123,7 +126,7 @@ impl Service {
         let mtu = u32::from(config.satellite.mtu);
         let path = Path::new(Clock::now(), settings.config(rate, mtu), Secret::new(&key), Box::new(draw));
         let device = TunConfig {
-            name: Some(super::interface(config)),
+            name: Some(config.repair_interface()),
             addresses: vec![DUMMY],
             mtu: path.config().largest_datagram() as u16,
             offload: false,
@@ -154,6 +157,8 @@ impl Service {
             port,
             wait,
             view: view.clone(),
+            watch: Watch::start(rules::table(config))?,
+            name: config.repair_interface(),
             divider: shared.map(Divider::new),
             at: Clock::now(),
             routed: false,
@@ -221,6 +226,8 @@ struct Carrier {
     port: Port,
     wait: Wait,
     view: View,
+    watch: Watch,
+    name: String,
     divider: Option<Divider>,
     /// The time up to which the path has been served.
     at: Instant,
@@ -252,6 +259,7 @@ impl Carrier {
             self.serve(now);
             if self.routed != self.path.repairs() {
                 self.route();
+                self.watch.routed(self.routed.then_some(now));
             }
             if now >= self.ticked + TICK {
                 self.tick(now, wake);
@@ -382,6 +390,9 @@ impl Carrier {
             self.set_rate(now, rate);
         }
         self.follow_mtu();
+        if let Some(blocked) = self.watch.take().filter(|_| self.routed) {
+            self.path.pause_until(now + BLOCKED, Cause::Blocked(blocked));
+        }
         if now >= self.looked.0 + LOOK {
             self.look(now);
             // Others may have removed the route.
@@ -429,7 +440,7 @@ impl Carrier {
         let (dropped_now, handled_now) = (dropped.saturating_sub(before), self.handled - handled);
         self.looked = (now, dropped, self.handled);
         if dropped_now >= TOO_MANY && dropped_now as f64 > TOO_LARGE * handled_now as f64 {
-            self.path.pause_until(now + REST);
+            self.path.pause_until(now + REST, Cause::BusyHere);
         }
     }
 
@@ -439,7 +450,7 @@ impl Carrier {
         let peer = self.port.peer;
         // A withdrawal is told at once, and any other cause when it has lasted: sessions begin with short ones.
         let due = cause.is_none() || self.told == Some(None) || now >= since + PATIENCE;
-        let words = cause.map(|c| words(c, peer, self.port.own));
+        let words = cause.map(|c| words(c, peer, self.port.own, &self.name));
         let mut shared = self.view.lock();
         let session = self.path.session();
         let estimate = session.map(|s| s.end.estimate());
@@ -473,7 +484,7 @@ impl Carrier {
 }
 
 /// Why nothing is repaired, and the remedy.
-fn words(cause: Cause, peer: SocketAddr, port: u16) -> String {
+fn words(cause: Cause, peer: SocketAddr, port: u16, name: &str) -> String {
     match cause {
         Cause::Silent => format!(
             "{peer} does not answer: start a gateway with [repair] there, and let UDP port {port} pass in both directions"
@@ -489,7 +500,15 @@ fn words(cause: Cause, peer: SocketAddr, port: u16) -> String {
         Cause::Unheard => {
             format!("{peer} hears nothing of this gateway: let UDP port {} pass towards it", peer.port())
         }
-        Cause::BusyThere => format!("{peer} has no time for it, or is about to stop"),
+        Cause::BusyThere => {
+            format!("{peer} cannot do it at present, or is about to stop: its status says why")
+        }
+        Cause::Blocked(Blocked::In) => format!(
+            "a firewall drops packets that leave by {name}: accept them in its forward chain as those of the satellite interface (oifname {name})"
+        ),
+        Cause::Blocked(Blocked::Out) => format!(
+            "a firewall drops packets that arrive at {name}: accept them in its forward chain as those of the satellite interface (iifname {name})"
+        ),
         Cause::BusyHere => {
             "this machine cannot keep up with the packets: a lower repair.rate or a faster processor helps"
                 .into()

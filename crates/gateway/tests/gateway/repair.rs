@@ -1,7 +1,7 @@
 //! Two gateways that repair datagrams over a link that loses them.
 
 use crate::bed::{Bed, CLIENT, FAR, Link, NEAR, Noise, Running, SERVER};
-use crate::firewall::{sh, waits_for};
+use crate::firewall::{rules, sh, waits_for};
 use crate::{PORT, calm, echo, exchange, listen, many, quic, server};
 use nix::sys::socket::{getsockopt, sockopt};
 use skyhaul_base::{Duration, Rate};
@@ -11,10 +11,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-pub(crate) const ALL: [(&str, fn()); 8] = [
+pub(crate) const ALL: [(&str, fn()); 9] = [
     ("datagrams_arrive_in_spite_of_losses", datagrams_arrive_in_spite_of_losses),
     ("quic_is_faster_with_repair", quic_is_faster_with_repair),
     ("a_peer_that_is_killed_is_bypassed", a_peer_that_is_killed_is_bypassed),
+    ("a_firewall_that_drops_datagrams_ends_repair", a_firewall_that_drops_datagrams_ends_repair),
     ("with_another_key_datagrams_are_forwarded", with_another_key_datagrams_are_forwarded),
     ("what_arrives_twice_or_from_strangers_does_nothing", what_arrives_twice_or_from_strangers_does_nothing),
     ("repaired_paths_have_a_smaller_mtu", repaired_paths_have_a_smaller_mtu),
@@ -230,6 +231,35 @@ fn with_another_key_datagrams_are_forwarded() {
     }
     let found = examined(&bed, NEAR, "repair of datagrams");
     assert!(!found.is_ok() && found.message.contains("write the same repair.key"), "{found:?}");
+}
+
+/// A firewall that knows only the two interfaces of the router, in front of each end in turn.
+fn a_firewall_that_drops_datagrams_ends_repair() {
+    for (at, says) in [(NEAR, "leave by skr-near"), (FAR, "arrive at skr-far")] {
+        let Some(bed) = Bed::new("walls", calm()) else { return };
+        rules(
+            &bed,
+            at,
+            "table inet filter {\n chain forward {\n type filter hook forward priority filter; policy drop;\n \
+             iifname lan0 oifname sat0 accept\n iifname sat0 oifname lan0 accept\n }\n}",
+        );
+        let [near, far] = both(&bed);
+        let sink = Sink::open(&bed, "0.0.0.0:7001");
+        // As long as it takes to notice it, and then 200 more.
+        let mut until = u32::MAX;
+        send(&bed, "10.2.0.2:7001", 200, SLOWLY, |n| {
+            if until == u32::MAX && n % 10 == 0 && !repairs(&near) && !repairs(&far) {
+                until = n + 200;
+            }
+            n < until.min(20_000)
+        });
+        assert!(until < u32::MAX, "it is noticed");
+        let got = sink.close();
+        assert!(got.len() >= 190 && got.last() == Some(&(until - 1)), "{} until {until}", got.len());
+        let gateway = if at == NEAR { &near } else { &far };
+        let why = gateway.status()["repair"]["cause"].as_str().unwrap_or_default().to_owned();
+        assert!(why.starts_with("a firewall drops packets that ") && why.contains(says), "{why}");
+    }
 }
 
 fn what_arrives_twice_or_from_strangers_does_nothing() {
