@@ -388,7 +388,7 @@ impl Installed {
     /// # Errors
     /// If the system refuses a change, or one of the two interfaces is gone, down or part of a VRF.
     pub(crate) fn renew_routes(&self) -> Result<bool, GatewayError> {
-        let Some(terrestrial) = self.config.intercepted() else { return Ok(false) };
+        let Some(terrestrial) = self.config.intercepted() else { return self.lead_to_repair() };
         for interface in [&terrestrial.interface, &self.config.satellite.interface] {
             let link = routing::link(interface)?;
             if let Some(vrf) = link.vrf {

@@ -259,7 +259,6 @@ impl Carrier {
             self.serve(now);
             if self.routed != self.path.repairs() {
                 self.route();
-                self.watch.routed(self.routed.then_some(now));
             }
             if now >= self.ticked + TICK {
                 self.tick(now, wake);
@@ -368,7 +367,10 @@ impl Carrier {
 
     /// Routes marked packets into the interface, or lets the kernel forward them.
     fn route(&mut self) {
-        self.routed = self.path.repairs();
+        if self.routed != self.path.repairs() {
+            self.routed = !self.routed;
+            self.watch.routed(self.routed.then(Clock::now));
+        }
         for v6 in [false, true] {
             let out = DefaultRoute::Out(self.index);
             let fits = !v6 || (ipv6::is_on() && self.path.config().largest_datagram() >= LEAST_V6);
