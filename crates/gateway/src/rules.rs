@@ -247,8 +247,8 @@ fn marking(config: &Config, t: &str) -> String {
     rule(&format!("iifname {{ {ours} }} accept"));
     rule("meta mark != 0 accept");
     // Low priority gives way: repair would take more capacity for it (RFC 8622).
-    rule("ip dscp lephb accept");
-    rule("ip6 dscp lephb accept");
+    rule("ip dscp 1 accept");
+    rule("ip6 dscp 1 accept");
     for (ip, v6) in [("ip", false), ("ip6", true)] {
         if let Some(networks) = set(&settings.pass.networks, v6) {
             rule(&format!("{ip} saddr {networks} accept"));
@@ -563,7 +563,7 @@ mod tests {
         for first in [
             "iifname { \"sat0\", \"sky-gateway\", \"skt-gateway\", \"skr-gateway\" } accept",
             "meta mark != 0 accept",
-            "ip dscp lephb accept",
+            "ip dscp 1 accept",
             "ip saddr { 10.0.0.0/8 } accept",
             "th dport { 53, 60-70 } accept",
         ] {

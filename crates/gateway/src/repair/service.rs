@@ -49,6 +49,8 @@ const TOO_LARGE: f64 = 0.02;
 const BLOCKED: Duration = Duration::from_secs(60);
 /// How long a cause other than a withdrawal lasts before it is told, and after which silence the socket is opened again.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// The smallest MTU that a router is believed, bytes: anybody may forge its message.
+const LEAST_LEARNT: u32 = 1000;
 /// The smallest MTU of IPv6 (RFC 8200 §5).
 const LEAST_V6: u32 = 1280;
 
@@ -424,12 +426,12 @@ impl Carrier {
     fn follow_mtu(&mut self) {
         let learnt = self.socket.as_ref().and_then(|s| getsockopt(s, sockopt::IpMtu).ok());
         let Some(learnt) = learnt.and_then(|m| u32::try_from(m).ok()) else { return };
-        let mtu = learnt.min(self.link_mtu);
+        let mtu = learnt.max(LEAST_LEARNT).min(self.link_mtu);
         let before = self.path.config().largest_datagram();
         if self.path.config().mtu != Some(mtu) {
             self.path.set_mtu(mtu);
             let largest = self.path.config().largest_datagram();
-            if largest != before && largest >= 68 {
+            if largest != before {
                 let _ = self.tun.device().set_mtu(largest as u16);
                 self.route();
             }
