@@ -79,11 +79,11 @@ pub(crate) fn packets(data: &[u8]) {
     if insider {
         return;
     }
-    for side in 0..2 {
+    for (sent, delivered) in sent.iter().zip(&pair.delivered) {
         let mut got = BTreeSet::new();
-        for packet in &pair.delivered[side] {
+        for packet in delivered {
             let number = packet[28..32].to_vec();
-            assert!(sent[side].contains(&number), "a datagram that nobody has sent");
+            assert!(sent.contains(&number), "a datagram that nobody has sent");
             assert!(got.insert(number), "a datagram twice");
         }
     }

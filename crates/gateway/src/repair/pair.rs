@@ -313,7 +313,7 @@ mod tests {
                 assert!(out.len() <= hello.len(), "no answer is longer than what it answers");
                 sent += 1;
             }
-            pair.now = pair.now + Duration::from_millis(1);
+            pair.now += Duration::from_millis(1);
         }
         assert!(sent <= 2 * 21 + 5, "{sent} packets in two seconds");
     }

@@ -267,12 +267,12 @@ impl Path {
 
     /// The next packet to the other gateway. Returns its traffic class.
     pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<u8> {
-        if self.answered_at.is_none_or(|at| now >= at + ANSWERS) {
-            if let Some(answer) = self.answer.take() {
-                self.answered_at = Some(now);
-                answer.write(&self.secret, out);
-                return Some(0);
-            }
+        if self.answered_at.is_none_or(|at| now >= at + ANSWERS)
+            && let Some(answer) = self.answer.take()
+        {
+            self.answered_at = Some(now);
+            answer.write(&self.secret, out);
+            return Some(0);
         }
         if self.hello_at <= now {
             self.hello_at = now + HELLOS;
