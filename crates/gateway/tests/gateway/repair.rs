@@ -6,12 +6,13 @@ use crate::{PORT, calm, echo, exchange, listen, many, quic, server};
 use nix::sys::socket::{getsockopt, sockopt};
 use skyhaul_base::{Duration, Rate};
 use skyhaul_gateway::{Config, doctor};
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::io::Write;
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-pub(crate) const ALL: [(&str, fn()); 9] = [
+pub(crate) const ALL: [(&str, fn()); 10] = [
     ("datagrams_arrive_in_spite_of_losses", datagrams_arrive_in_spite_of_losses),
     ("quic_is_faster_with_repair", quic_is_faster_with_repair),
     ("a_peer_that_is_killed_is_bypassed", a_peer_that_is_killed_is_bypassed),
@@ -21,6 +22,7 @@ pub(crate) const ALL: [(&str, fn()); 9] = [
     ("repaired_paths_have_a_smaller_mtu", repaired_paths_have_a_smaller_mtu),
     ("connections_that_are_not_split_are_repaired", connections_that_are_not_split_are_repaired),
     ("what_passes_is_not_repaired", what_passes_is_not_repaired),
+    ("split_and_repaired_traffic_share_the_rate", split_and_repaired_traffic_share_the_rate),
 ];
 
 /// The key of both gateways, unless a test gives one another.
@@ -387,4 +389,34 @@ fn what_passes_is_not_repaired() {
         assert_eq!(sink.close().len(), 100, "{to}");
         assert_eq!(total(&both[0], "sources") - before, if repaired { 100 } else { 0 }, "{to}");
     }
+}
+
+fn split_and_repaired_traffic_share_the_rate() {
+    let Some(bed) = Bed::new("shared", lossy(0.0)) else { return };
+    let [near, _far] = both(&bed);
+    let rate = || near.status()["repair"]["rate"].as_f64().expect("a rate") / 1e6;
+    assert!(rate() > 9.5, "{}", rate());
+    // An upload without end by a split connection, beside more datagrams than the link carries.
+    let listener = listen(&bed, server());
+    std::thread::spawn(move || {
+        let (mut s, _) = listener.accept().expect("accepts");
+        let _ = std::io::copy(&mut s, &mut std::io::sink());
+    });
+    let mut upload =
+        bed.spaces[CLIENT].within(|| TcpStream::connect(server()).expect("connects")).expect("enters");
+    let another = upload.try_clone().expect("clones");
+    let writes = std::thread::spawn(move || while upload.write_all(&[7; 1 << 16]).is_ok() {});
+    let over = AtomicBool::new(false);
+    std::thread::scope(|s| {
+        let flood = std::time::Duration::from_micros(500);
+        s.spawn(|| send(&bed, "10.2.0.2:7001", 1400, flood, |_| !over.load(Ordering::Relaxed)));
+        waits_for("the repaired datagrams leave half to the connection", || (4.9..6.5).contains(&rate()));
+        let before = near.count("bytes-to-link");
+        waits_for("the connection goes on", || near.count("bytes-to-link") > before + 1_000_000);
+        another.shutdown(Shutdown::Both).expect("ends it");
+        waits_for("the datagrams have all of it", || rate() > 9.5);
+        over.store(true, Ordering::Relaxed);
+    });
+    writes.join().expect("ends");
+    assert!(total(&near, "dropped") > 0, "the gateway's own queue drops what is too much");
 }
