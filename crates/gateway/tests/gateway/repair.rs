@@ -411,8 +411,9 @@ fn split_and_repaired_traffic_share_the_rate() {
         let flood = std::time::Duration::from_micros(500);
         s.spawn(|| send(&bed, "10.2.0.2:7001", 1400, flood, |_| !over.load(Ordering::Relaxed)));
         waits_for("the repaired datagrams leave half to the connection", || (4.9..6.5).contains(&rate()));
-        let before = near.count("bytes-to-link");
-        waits_for("the connection goes on", || near.count("bytes-to-link") > before + 1_000_000);
+        let carried = || near.status()["prefixes"][0]["to-link"].as_u64().unwrap_or(0);
+        let before = carried();
+        waits_for("the connection goes on", || carried() > before + 1_000_000);
         another.shutdown(Shutdown::Both).expect("ends it");
         waits_for("the datagrams have all of it", || rate() > 9.5);
         over.store(true, Ordering::Relaxed);
