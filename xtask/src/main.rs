@@ -31,7 +31,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("net", &["apps", "base", "cc", "path", "rate", "relay", "scenario", "tcp", "trace", "wire"]),
     ("study", &["analysis", "apps", "base", "cc", "tcp", "trace", "scenario", "sim"]),
     ("lab", &["apps", "base", "cc", "path", "rate", "tcp", "trace", "wire", "scenario", "sim", "study"]),
-    ("gateway", &["analysis", "base", "cc", "net", "relay", "scenario", "tcp", "trace", "wire"]),
+    (
+        "gateway",
+        &["analysis", "base", "cc", "net", "path", "relay", "repair", "scenario", "tcp", "trace", "wire"],
+    ),
     ("kernel", &[]),
     ("cli", &["base", "cc", "gateway", "kernel", "net", "path", "wire", "scenario", "sim", "study", "lab"]),
     ("py", &["analysis", "base", "cc", "scenario", "sim", "study", "lab", "cli"]),

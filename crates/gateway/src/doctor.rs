@@ -6,12 +6,14 @@
 //! evaded         rules of other programs for forwarded packets, which split connections do not meet
 //! counter_table  counts of SYNs and their answers where they arrive
 //! prove          a probe connection over the link
+//! repair         the repair of datagrams: key, address, and what a running gateway says of it
 //! ```
 
 mod counter_table;
 mod evaded;
 mod firewall;
 mod prove;
+mod repair;
 mod routes;
 
 pub use counter_table::watch;
@@ -165,7 +167,9 @@ pub fn examine(config: &Config, folder: &Path) -> Vec<Finding> {
     });
     all.push(rules_of(config, status.as_ref().map(Option::as_ref)));
     all.extend(metrics_of(config, status.as_ref().map(Option::as_ref)));
-    all.extend(status.flatten().and_then(|s| s.proof).map(|p| proof_of(&p)));
+    let status = status.flatten();
+    all.extend(repair::examine(config, status.as_ref()));
+    all.extend(status.and_then(|s| s.proof).map(|p| proof_of(&p)));
     all
 }
 

@@ -1,9 +1,9 @@
-//! The bodies of the fuzz targets `gateway_toml`, for the file of a gateway, and `gateway_packets`, for packets that it observes and
-//! messages of other gateways.
+//! The bodies of the fuzz targets `gateway_toml`, for the file of a gateway, `gateway_packets`, for packets that it observes and
+//! messages of other gateways, and `repair_packets`, for an attacker between two gateways that repair datagrams.
 
 use crate::config::Config;
 use crate::rules::{self, Ports};
-use crate::{evidence, priority};
+use crate::{evidence, priority, repair};
 
 /// Whatever a file says, it is refused in one line that names the file, or it is a configuration of which rules can be made:
 /// lines about the gateway's own table, and no others.
@@ -41,6 +41,14 @@ pub fn gateway_packets(data: &[u8]) {
         assert!(low <= c.ratio && c.ratio <= high, "{c:?}");
     }
     priority::read_bytes(data);
+}
+
+/// Whatever an attacker does between two gateways that repair datagrams, no datagram arrives that was not sent, and none twice.
+///
+/// # Panics
+/// If one does.
+pub fn repair_packets(data: &[u8]) {
+    repair::packets(data);
 }
 
 #[cfg(test)]
@@ -129,14 +137,35 @@ peers = ["192.0.2.1", "fd00::1"]
 port = 4000
 interval = "60 s"
 packets = 400
+[repair]
+peer = "192.0.2.1:4001"
+port = 4002
+key = "0123456789abcdef0123456789abcdef"
+rate = "5 Mbit/s"
+queue = "drop-tail"
+limit = "300 ms"
+fec = true
+retries = 1
+resequence = "500 ms"
+share = 0.1
+block = 50
+fill-time = "50 ms"
+residual = 1e-4
+low-priority = true
+report = "10 ms"
+[repair.pass]
+networks = ["10.3.0.0/16", "fd01::/16"]
+ports = [53, "5000-5010"]
 "#;
 
     /// What fuzzers have found worth keeping.
     #[test]
     fn the_corpora_are_survived() {
-        for (name, target) in
-            [("gateway_toml", gateway_toml as fn(&[u8])), ("gateway_packets", gateway_packets)]
-        {
+        for (name, target) in [
+            ("gateway_toml", gateway_toml as fn(&[u8])),
+            ("gateway_packets", gateway_packets),
+            ("repair_packets", repair_packets),
+        ] {
             let folder =
                 std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
             let files = std::fs::read_dir(&folder).expect("a corpus").map(|f| f.expect("an entry").path());
@@ -170,6 +199,19 @@ packets = 400
                 }
             }
             gateway_toml(&lines.join(&b'\n'));
+        }
+    }
+
+    /// Attackers of all kinds, most of whom act on a session that exists.
+    #[test]
+    fn whatever_an_attacker_does_no_datagram_is_made_up() {
+        let mut rng = Rng::stream(3, "attackers");
+        for n in 0..400 {
+            let mut data = vec![n as u8, 0x0e, 255, 0x0e, 255];
+            for _ in 0..rng.below(120) {
+                data.extend([rng.below(256) as u8, rng.below(256) as u8]);
+            }
+            repair_packets(&data);
         }
     }
 

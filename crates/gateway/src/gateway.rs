@@ -23,6 +23,7 @@ use crate::priority;
 use crate::probe::Probe;
 use crate::proof::Proof;
 use crate::record::{self, Kernel};
+use crate::repair;
 use crate::rules::{Ends, Ports};
 use crate::status::{Counts, FlowStatus, Status};
 use crate::watch::Rules;
@@ -116,6 +117,8 @@ pub struct Gateway {
     pub(crate) rules: Rules,
     /// Whether connections of hosts reach the gateway, if any are intercepted.
     pub(crate) proof: Option<Proof>,
+    /// The state of the repair of datagrams, if there is any.
+    pub(crate) repair: Option<repair::View>,
     /// A descriptor for a connection that is to be refused when no other is left.
     reserve: Option<File>,
 }
@@ -199,6 +202,7 @@ impl Gateway {
             evidence: None,
             rules: Rules::default(),
             proof: None,
+            repair: None,
             reserve: File::open("/dev/null").ok(),
         }
     }
@@ -371,6 +375,7 @@ impl Gateway {
             list: flows.map(|f| Self::row(now, f, host)).collect(),
             evidence: self.evidence.as_ref().map(|e| e.report(false)),
             priority: self.policy.trust().map(|t| t.status(now)),
+            repair: self.repair.as_ref().map(repair::View::status),
         }
     }
 

@@ -46,6 +46,7 @@
 //! probe           a connection that shows whether the path works
 //! evidence        observes connections: does splitting help?
 //! priority        tests whether the path treats low priority as such
+//! repair          repairs datagrams that cannot be split, together with another gateway
 //! doctor          checks for anything that would keep a gateway from working
 //! stamp           the kernel's stamps of arriving packets
 //! absent          values that JSON may lack
@@ -88,6 +89,7 @@ pub mod profile;
 pub mod proof;
 mod qlog;
 mod record;
+pub mod repair;
 mod route;
 pub mod rules;
 mod run;

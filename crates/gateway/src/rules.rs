@@ -7,6 +7,7 @@
 use crate::config::{Config, MEMORY, Network, OnFailure};
 use crate::evidence::arm;
 use crate::forward::ADDRESS;
+use skyhaul_base::Rate;
 use std::fmt::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -16,6 +17,18 @@ pub const MARKS: [u32; 2] = [0x5348_0001, 0x5348_0002];
 /// Mark of packets that the transparent kernel sockets send. No routing rule of the gateway matches it, and rules of others that look at
 /// the lower 16 bits of marks see none.
 pub(crate) const SOCKET_MARK: u32 = 0x5348_0000;
+/// Mark of packets that are to be repaired, and the routing table of packets with this mark.
+pub(crate) const REPAIR_MARK: u32 = 0x5348_0003;
+pub(crate) const REPAIR_TABLE: u32 = 21_322;
+/// Counter of packets that are to be repaired, whether or not they are at present.
+pub(crate) const TO_REPAIR: &str = "to_repair";
+/// Counter of packets of [`TO_REPAIR`] that the kernel would forward whatever they are: none that is too long, or too old.
+pub(crate) const REPAIR_TRIED: &str = "repair_tried";
+/// Counter of packets to the interface of the repair that firewalls have let pass.
+pub(crate) const REPAIR_REACHED: &str = "repair_reached";
+/// Counters of packets from that interface: those that the kernel would forward, and those that firewalls have let pass.
+pub(crate) const REPAIR_GIVEN: &str = "repair_given";
+pub(crate) const REPAIR_LEFT: &str = "repair_left";
 /// Zone in which the kernel tracks connections between hosts and the transparent kernel sockets. Both legs of a connection have the
 /// same addresses and ports; in one zone, the numbers of one leg would be invalid for the other (`ct state invalid`), and a
 /// translation of addresses that was decided for one would hold for the other. The number is 0x5348, as in [`MARKS`].
@@ -203,7 +216,68 @@ pub fn all(config: &Config, ports: Ports, enabled: bool) -> String {
     if let Some(terrestrial) = config.intercepted() {
         text += &interception(config, &t, &terrestrial.interface, ports);
     }
-    text + &translation(config, &t, enabled) + &admission(config, ports)
+    text + &translation(config, &t, enabled) + &marking(config, &t) + &admission(config, ports)
+}
+
+/// The chain that marks packets to be repaired: those that are to leave by the satellite interface, and that neither the gateway nor anybody
+/// else has marked. The gateway's thread decides by a route whether the mark has an effect. The chain comes after translations of addresses.
+fn marking(config: &Config, t: &str) -> String {
+    let Some(settings) = &config.repair else { return String::new() };
+    let (link, tun) = (&config.satellite.interface, config.repair_interface());
+    let ours = [link, &config.interface(), &own_interface(config), &tun];
+    let ours = ours.map(|name| format!("\"{name}\"")).join(", ");
+    let mut text = String::new();
+    for counter in [TO_REPAIR, REPAIR_TRIED, REPAIR_REACHED, REPAIR_GIVEN, REPAIR_LEFT] {
+        let _ = writeln!(text, "add counter inet {t} {counter}");
+    }
+    let _ = writeln!(
+        text,
+        "add chain inet {t} repaired {{ type filter hook prerouting priority dstnat + 20; policy accept; }}\n\
+         add chain inet {t} passed_repair {{ type filter hook forward priority {LAST}; policy accept; }}\n\
+         add rule inet {t} passed_repair oifname \"{tun}\" counter name {REPAIR_REACHED}\n\
+         add rule inet {t} passed_repair iifname \"{tun}\" counter name {REPAIR_LEFT}"
+    );
+    let mut rule = |words: &str| {
+        let _ = writeln!(text, "add rule inet {t} repaired {words}");
+    };
+    let young = ["ip ttl > 1", "ip6 hoplimit > 1"];
+    for young in young {
+        rule(&format!("iifname \"{tun}\" {young} fib daddr type unicast counter name {REPAIR_GIVEN}"));
+    }
+    rule(&format!("iifname {{ {ours} }} accept"));
+    rule("meta mark != 0 accept");
+    // Low priority gives way: repair would take more capacity for it (RFC 8622).
+    rule("ip dscp 1 accept");
+    rule("ip6 dscp 1 accept");
+    for (ip, v6) in [("ip", false), ("ip6", true)] {
+        if let Some(networks) = set(&settings.pass.networks, v6) {
+            rule(&format!("{ip} saddr {networks} accept"));
+            rule(&format!("{ip} daddr {networks} accept"));
+        }
+    }
+    if !settings.pass.ports.is_empty() {
+        let ports: Vec<_> = settings.pass.ports.iter().map(ToString::to_string).collect();
+        let ports = ports.join(", ");
+        rule(&format!("meta l4proto {{ tcp, udp }} th sport {{ {ports} }} accept"));
+        rule(&format!("meta l4proto {{ tcp, udp }} th dport {{ {ports} }} accept"));
+    }
+    rule(&format!(
+        "fib daddr type unicast fib daddr oifname \"{link}\" counter name {TO_REPAIR} meta mark set {REPAIR_MARK:#x}"
+    ));
+    // Longer ones may be answered with an ICMP message.
+    let rate = settings.rate.or(config.satellite.rate).unwrap_or(Rate::from_bits_per_sec(8000));
+    let short = settings.config(rate, config.satellite.mtu.into()).largest_datagram().min(1000);
+    for young in young {
+        rule(&format!(
+            "meta mark {REPAIR_MARK:#x} meta length <= {short} {young} counter name {REPAIR_TRIED}"
+        ));
+    }
+    text
+}
+
+/// The command that stops the marking of packets that are to be repaired, by the name of the table of a gateway that repairs.
+pub(crate) fn unmarked_table(table: &str) -> String {
+    format!("flush chain inet {table} repaired\n")
 }
 
 /// Chains that lead packets of split connections to the kernel sockets and to the gateway's host; [`admission`] fills `from_hosts`,
@@ -211,6 +285,7 @@ pub fn all(config: &Config, ports: Ports, enabled: bool) -> String {
 fn interception(config: &Config, t: &str, hosts: &str, ports: Ports) -> String {
     let [near, far] = MARKS;
     let (link, tun) = (&config.satellite.interface, config.interface());
+    let links = config.link_interfaces();
     let mut text = String::new();
     for (family, kind) in [(4, "ipv4_addr"), (6, "ipv6_addr")] {
         let _ = writeln!(
@@ -262,7 +337,7 @@ fn interception(config: &Config, t: &str, hosts: &str, ports: Ports) -> String {
         "icmp type { destination-unreachable, time-exceeded, parameter-problem } @th,136,8 6",
         "icmpv6 type { destination-unreachable, packet-too-big, time-exceeded, parameter-problem } @th,112,8 6",
     ] {
-        rule(&mut text, &format!("iifname \"{link}\" {about} meta mark set {far:#x} accept"));
+        rule(&mut text, &format!("iifname {links} {about} meta mark set {far:#x} accept"));
     }
     if config.tests_priority() {
         // The greeting of another gateway may be addressed to a host, since the address of this gateway is not known yet. Probes are addressed
@@ -272,7 +347,7 @@ fn interception(config: &Config, t: &str, hosts: &str, ports: Ports) -> String {
             rule(
                 &mut text,
                 &format!(
-                    "iifname \"{link}\" meta nfproto {family} udp sport {port} udp dport {port} tproxy {ip} to {address}:{port} \
+                    "iifname {links} meta nfproto {family} udp sport {port} udp dport {port} tproxy {ip} to {address}:{port} \
                      meta mark set {near:#x} accept"
                 ),
             );
@@ -288,8 +363,8 @@ fn interception(config: &Config, t: &str, hosts: &str, ports: Ports) -> String {
         ),
     );
     rule(&mut text, &format!("iifname \"{hosts}\" {SYN} jump from_hosts"));
-    rule(&mut text, &format!("iifname \"{link}\" {SYN} jump from_link"));
-    text + &answers(t, link) + &passed(t, hosts, (link, &tun))
+    rule(&mut text, &format!("iifname {links} {SYN} jump from_link"));
+    text + &answers(t, &links) + &passed(t, hosts, (link, &tun))
 }
 
 /// The chains behind those of firewalls, which count the packets that have passed firewalls.
@@ -335,7 +410,7 @@ pub(crate) fn tracked(config: &Config) -> String {
 
 /// The chain that leads packets of connections over the link to the gateway's host. It comes after translations of addresses: where the
 /// addresses of hosts are hidden behind that of this machine, answers are addressed to hosts only after the translation.
-fn answers(t: &str, link: &str) -> String {
+fn answers(t: &str, links: &str) -> String {
     let [_, far] = MARKS;
     let mut text = format!(
         "add chain inet {t} answers {{ type filter hook prerouting priority dstnat + 10; policy accept; }}\n"
@@ -344,7 +419,7 @@ fn answers(t: &str, link: &str) -> String {
         let ends = format!("{ip} saddr . tcp sport . {ip} daddr . tcp dport");
         let _ = writeln!(
             text,
-            "add rule inet {t} answers iifname \"{link}\" {ends} @ends{family} update @ends{family} {{ {ends} }} counter name \
+            "add rule inet {t} answers iifname {links} {ends} @ends{family} update @ends{family} {{ {ends} }} counter name \
              {LINK_TAKEN} meta mark set {far:#x} accept"
         );
     }
@@ -391,6 +466,15 @@ fn published(config: &Config) -> Option<String> {
 #[must_use]
 pub fn routing(config: &Config) -> String {
     let mut text = String::new();
+    if config.repair.is_some() {
+        let (mark, table, out) = (REPAIR_MARK, REPAIR_TABLE, config.repair_interface());
+        for ip in ["ip", "ip -6"] {
+            let _ = writeln!(
+                text,
+                "{ip} rule add priority {PRIORITY} fwmark {mark:#x} lookup {table}\n{ip} route add default dev {out} table {table}"
+            );
+        }
+    }
     if config.intercepted().is_none() {
         return text;
     }
@@ -463,6 +547,32 @@ mod tests {
         for other in ["127.0.0.1:5001", "[::1]:5000", "192.0.2.1:5000", "[2001:db8::1]:5001"] {
             assert!(!at(other), "{other}");
         }
+    }
+
+    #[test]
+    fn what_is_marked_for_repair_is_not_ours_and_leaves_by_the_link() {
+        let with = "rate = \"1 Mbit/s\"\n[repair]\npeer = \"192.0.2.1\"\nkey = \"0123456789abcdef0123456789abcdef\"\n";
+        let c = config(&format!("{with}pass = {{ ports = [53, \"60-70\"], networks = [\"10.0.0.0/8\"] }}\n"));
+        let text = all(&c, Ports { v4: 5000, v6: 5001 }, false);
+        let lines: Vec<&str> =
+            text.lines().filter(|l| l.contains("inet skyhaul_gateway repaired ")).collect();
+        let at = |part: &str| {
+            lines.iter().position(|l| l.contains(part)).unwrap_or_else(|| panic!("{part} in {text}"))
+        };
+        let marks = at("fib daddr oifname \"sat0\" counter name to_repair meta mark set 0x53480003");
+        for first in [
+            "iifname { \"sat0\", \"sky-gateway\", \"skt-gateway\", \"skr-gateway\" } accept",
+            "meta mark != 0 accept",
+            "ip dscp 1 accept",
+            "ip saddr { 10.0.0.0/8 } accept",
+            "th dport { 53, 60-70 } accept",
+        ] {
+            assert!(at(first) < marks, "{first}");
+        }
+        // Packets that come through the other gateway are packets from the link.
+        assert!(text.contains("answers iifname { \"sat0\", \"skr-gateway\" } ip saddr"), "{text}");
+        assert!(routing(&c).contains("fwmark 0x53480003 lookup 21322"));
+        assert!(!all(&config(""), Ports { v4: 1, v6: 2 }, false).contains("repair"));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::log::{Level, Log, Outputs, Writer};
 use crate::members::Members;
 use crate::priority::Service;
 use crate::proof::{Proof, Prover};
+use crate::repair::{self, Share};
 use crate::rules::{self, Ends};
 use crate::status::Status;
 use crate::system::{Installed, Lock};
@@ -169,8 +170,13 @@ pub fn run(
     let mut drivers = drivers(&gateways, queues, Gateway::hosts(config)?)?;
     let mut driver = drivers.remove(0);
     let index = driver.tun().index()?;
-    if let Some(rate) = config.satellite.rate {
-        driver.shape(rate);
+    let share = config.satellite.rate.map(Share::new);
+    match (&share, config.satellite.rate) {
+        (Some(share), _) if config.repair.as_ref().is_some_and(|r| r.rate.is_none()) => {
+            driver.shape_as(share.split_rate());
+        }
+        (_, Some(rate)) => driver.shape(rate),
+        (_, None) => {}
     }
     let observer = Observer::start(config)?;
     if let Some(observer) = &observer {
@@ -190,6 +196,9 @@ pub fn run(
     let orders = Control::open(&environment.folder, &config.name, move || wake.wake())?;
     let mut installed =
         Installed::put(config, gateway.ports(), index, (&environment.folder, &environment.keeper))?;
+    let wake = waker.clone();
+    let repair = repair::Service::start(config, share.clone(), move || wake.wake())?;
+    gateway.repair = repair.as_ref().map(repair::Service::view);
     let captures = Captures::new(driver.socket(), &config.interface());
     let proof = Proof::default();
     let wake = waker.clone();
@@ -233,6 +242,15 @@ pub fn run(
         while let Some(news) = proof.next_news() {
             log.event(news.level, news.event, json!({ "message": news.line }));
             run_observer.note(&news.line);
+        }
+        if let Some(view) = &gateway.repair {
+            if let Some(share) = &share {
+                share.note(host.sent_by_class().iter().sum());
+            }
+            while let Some(news) = view.next_news() {
+                log.event(news.level, news.event, json!({ "message": news.line }));
+                run_observer.note(&news.line);
+            }
         }
         let room = gateway.admits();
         let admits = proof.admits();
@@ -328,7 +346,8 @@ pub fn run(
         }
         // A thread that has failed ends the gateway, so that the service manager starts it again.
         let panicked = observer.as_ref().is_some_and(Observer::has_ended)
-            || service.as_ref().is_some_and(Service::has_ended);
+            || service.as_ref().is_some_and(Service::has_ended)
+            || repair.as_ref().is_some_and(repair::Service::has_ended);
         if panicked {
             failure.get_or_insert_with(GatewayError::panicked);
         }
@@ -353,6 +372,7 @@ pub fn run(
     let (others, failed) = members.end();
     let mut last = gateway.status(Clock::now(), driver.host(), false);
     others.into_iter().for_each(|other| last.add(other, 0));
+    drop(repair);
     drop(watch);
     drop(prover);
     drop(installed);

@@ -7,6 +7,7 @@ use crate::metrics::Page;
 use crate::prefixes::{self, PrefixStatus};
 use crate::priority::PriorityStatus;
 use crate::proof::{ProofState, ProofStatus};
+use crate::repair::RepairStatus;
 use crate::watch::RulesStatus;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -140,6 +141,9 @@ pub struct Status {
     /// The path priority test, if the congestion control needs one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<PriorityStatus>,
+    /// The repair of datagrams, if the file asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repair: Option<RepairStatus>,
 }
 
 impl std::ops::AddAssign for Counts {
@@ -317,6 +321,9 @@ impl Status {
         if let Some(priority) = &self.priority {
             priority.metrics(&self.name, &mut page);
         }
+        if let Some(repair) = &self.repair {
+            repair.metrics(&self.name, &mut page);
+        }
         page.text()
     }
 }
@@ -387,6 +394,7 @@ mod tests {
             list: Vec::new(),
             evidence: Some(evidence),
             priority: Some(PriorityStatus { fallback: "cubic".into(), paths: vec![path] }),
+            repair: Some(RepairStatus::default()),
         }
         .metrics()
     }

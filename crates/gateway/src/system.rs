@@ -8,7 +8,7 @@ use crate::config::{Config, OnFailure};
 use crate::control;
 use crate::error::GatewayError;
 use crate::nft::{self, nft};
-use crate::rules::{self, Ends, MARKS, PRIORITY, Ports, TABLES};
+use crate::rules::{self, Ends, MARKS, PRIORITY, Ports, REPAIR_MARK, REPAIR_TABLE, TABLES};
 use crate::saved_settings::{self, SavedSettings};
 use crate::watch::ExpectedRules;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -27,6 +27,10 @@ fn mark_rules() -> [MarkRule; 2] {
     let [near, far] = MARKS;
     let [near_table, far_table] = TABLES;
     [(near, near_table), (far, far_table)].map(|(mark, table)| MarkRule { mark, table, priority: PRIORITY })
+}
+
+fn repair_rule() -> MarkRule {
+    MarkRule { mark: REPAIR_MARK, table: REPAIR_TABLE, priority: PRIORITY }
 }
 
 /// The address families that the namespace has: false for IPv4, true for IPv6.
@@ -115,7 +119,7 @@ pub(crate) fn remove(before: &SavedSettings) -> Result<(), GatewayError> {
     }
     // IPv6 may have been turned off since.
     for v6 in [false, true] {
-        for rule in mark_rules() {
+        for rule in mark_rules().into_iter().chain([repair_rule()]) {
             routing::remove_rule(v6, rule);
         }
         routing::remove_route(v6, TABLES[0], DefaultRoute::Here);
@@ -279,6 +283,7 @@ impl Installed {
         if self.config.intercepted().is_some() {
             self.intercept()?;
         }
+        self.lead_to_repair()?;
         if self.config.forwards_ports() {
             // Packets from the link arrive at one interface, those of the gateway's host at the other.
             for name in [&self.config.satellite.interface, &self.config.interface()] {
@@ -318,6 +323,7 @@ impl Installed {
         if self.config.intercepted().is_some() {
             self.intercept()?;
         }
+        self.lead_to_repair()?;
         let table = &self.before.table;
         let mut text = format!("add table inet {table}\ndelete table inet {table}\n");
         text += &rules::all(&self.config, self.ports, self.before.forwarding.is_some());
@@ -348,6 +354,16 @@ impl Installed {
         Ok(())
     }
 
+    /// Installs the routing rules of packets that are to be repaired. The route is that of the thread that repairs them. Returns whether some
+    /// were missing.
+    fn lead_to_repair(&self) -> Result<bool, GatewayError> {
+        let mut missing = false;
+        for v6 in families().filter(|_| self.config.repair.is_some()) {
+            missing |= routing::add_rule(v6, repair_rule())?;
+        }
+        Ok(missing)
+    }
+
     /// Sets the sysctls that the packets of split connections need. Returns whether one of them had another value.
     fn set_sysctls(&self) -> Result<bool, GatewayError> {
         let set = |key: &str, value: &str| {
@@ -372,7 +388,7 @@ impl Installed {
     /// # Errors
     /// If the system refuses a change, or one of the two interfaces is gone, down or part of a VRF.
     pub(crate) fn renew_routes(&self) -> Result<bool, GatewayError> {
-        let Some(terrestrial) = self.config.intercepted() else { return Ok(false) };
+        let Some(terrestrial) = self.config.intercepted() else { return self.lead_to_repair() };
         for interface in [&terrestrial.interface, &self.config.satellite.interface] {
             let link = routing::link(interface)?;
             if let Some(vrf) = link.vrf {
@@ -382,7 +398,7 @@ impl Installed {
                 return Err(GatewayError::InterfaceDown(interface.clone()));
             }
         }
-        let mut missing = self.set_sysctls()?;
+        let mut missing = self.set_sysctls()? | self.lead_to_repair()?;
         for v6 in families() {
             missing |= routing::add_route(v6, TABLES[0], DefaultRoute::Here)?;
             missing |= routing::add_route(v6, TABLES[1], DefaultRoute::Out(self.interface))?;
@@ -549,6 +565,8 @@ fn watch_over(table: &str) {
         match ready {
             Ok(0) => {
                 lives = false;
+                // There is no such chain unless the gateway repairs datagrams.
+                let _ = nft(&rules::unmarked_table(table));
                 if nft(&rules::closed_table(table)).is_ok() {
                     let seconds = HUNG / 1000;
                     let line = format!(

@@ -115,6 +115,11 @@ impl<C: Code> End<C> {
         self.sender.set_rate(now, rate);
     }
 
+    /// The largest packet in the segment has changed, outer headers included. What is on its way into a frame keeps its size.
+    pub fn set_mtu(&mut self, mtu: Option<u32>) {
+        self.sender.set_mtu(mtu);
+    }
+
     /// The numbers to which those in the next frames of the other end are near ([`crate::wire`]).
     #[must_use]
     pub fn expected(&self) -> Expected {

@@ -183,6 +183,11 @@ impl<C: Code> Sender<C> {
         self.queue.set_rate(Some(rate));
     }
 
+    /// The largest packet in the segment has changed.
+    pub(crate) fn set_mtu(&mut self, mtu: Option<u32>) {
+        self.config.mtu = mtu;
+    }
+
     /// A datagram enters the queue.
     pub(crate) fn offer(
         &mut self,

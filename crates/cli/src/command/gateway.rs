@@ -24,6 +24,7 @@ use skyhaul_gateway::leftover::{self, CleanupResult};
 use skyhaul_gateway::log;
 use skyhaul_gateway::prefixes::PrefixStatus;
 use skyhaul_gateway::proof::{ProofState, ProofStatus};
+use skyhaul_gateway::repair::Settings;
 use skyhaul_gateway::status::Status;
 use skyhaul_gateway::watch::RulesStatus;
 use skyhaul_gateway::{Config, Environment, RunObserver, control, doctor, place, rules, system};
@@ -249,6 +250,11 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
             format!("tested by UDP port {port} every {every} s; {fallback} where it does not work"),
         );
     }
+    if let Some(r) = &c.repair {
+        for (what, text) in repair_lines(&c, r) {
+            line(what, text);
+        }
+    }
     let l = &c.limits;
     line(
         "limits",
@@ -271,6 +277,44 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
     }
     line("to see the rules", format!("skyhaul gateway rules {}", args.file.display()));
     print(&out)
+}
+
+/// The lines about datagrams that are repaired.
+fn repair_lines(c: &Config, r: &Settings) -> Vec<(&'static str, String)> {
+    let megabits = |rate: skyhaul_base::Rate| rate.bits_per_sec() as f64 / 1e6;
+    let rate = match (r.rate, c.satellite.rate) {
+        (Some(own), _) => format!("{} Mbit/s of its own", megabits(own)),
+        (None, Some(whole)) => {
+            let whole = megabits(whole);
+            format!(
+                "{whole} Mbit/s that it shares with split connections, each side at least {}",
+                whole / 2.0
+            )
+        }
+        (None, None) => String::new(),
+    };
+    let code = if r.fec { format!("a code over at most {} datagrams", r.block) } else { "no code".into() };
+    let mut lines = vec![(
+        "repaired datagrams",
+        format!(
+            "everything else that leaves by {}, with the gateway at {}, UDP port {} here; {rate}; {code}, {} repeats, {} of the rate for both",
+            c.satellite.interface,
+            r.peer_at(),
+            r.port,
+            r.retries,
+            percent(r.share)
+        ),
+    )];
+    let passing: Vec<String> = r
+        .pass
+        .networks
+        .iter()
+        .map(ToString::to_string)
+        .chain(r.pass.ports.iter().map(|p| format!("port {p}")))
+        .collect();
+    let passing = if passing.is_empty() { String::new() } else { format!(", {}", passing.join(", ")) };
+    lines.push(("never repaired", format!("low priority (DSCP LE){passing}")));
+    lines
 }
 
 /// What a class takes, and its weight.
@@ -537,6 +581,28 @@ fn page(s: &Status) -> String {
     }
     if let Some(text) = s.proof.as_ref().and_then(proof_line) {
         line("proof", &[("", text)]);
+    }
+    if let Some(r) = &s.repair {
+        let state = match &r.cause {
+            None => format!("datagrams with {} for {:.0} s, largest {} bytes", r.peer, r.lasts, r.mtu),
+            Some(why) => format!("NOT for {:.0} s: {why}", r.lasts),
+        };
+        line("repairs", &[("", state)]);
+        let t = &r.totals;
+        let rtt = r.rtt.map_or("—".into(), |rtt| format!("{:.0} ms", rtt * 1e3));
+        line(
+            "repaired",
+            &[
+                ("loss", percent(r.loss)),
+                ("RTT", rtt),
+                ("sent", megabytes(t.source_bytes)),
+                ("symbols and repeats", megabytes(t.repair_bytes)),
+                ("delivered", t.delivered.to_string()),
+                ("recovered", t.recovered.to_string()),
+                ("lost", t.lost.to_string()),
+                ("refused", (t.forged + t.replayed + t.malformed).to_string()),
+            ],
+        );
     }
     if s.turned_away > 0 {
         line("refused", &[("for want of descriptors", s.turned_away.to_string())]);

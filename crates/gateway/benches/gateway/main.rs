@@ -11,6 +11,7 @@
 //! make bench-gateway GATEWAY="packaged --seconds 20" # the file of the packages, with the rate of the link
 //! make bench-gateway GATEWAY=waits                # a black hole, and an outage of 70 s
 //! make bench-gateway GATEWAY=turns                # ten downloads of a client beside one of another
+//! make bench-gateway GATEWAY="repair --runs 5"    # what cannot be split, repaired by two gateways and forwarded
 //! make bench-gateway GATEWAY="pepsal scps-like --pepsal /path/to/pepsal"
 //! ```
 //! The link has 10.4 Mbit/s and a delay of 275 ms each way, and a tail-drop queue of 50 packets; losses happen behind the queue.
@@ -24,6 +25,10 @@
 mod bed;
 
 mod relay;
+mod repair;
+
+#[path = "../../tests/gateway/quic.rs"]
+mod quic;
 
 use bed::{Bed, CLIENT, FAR, Link, NEAR, Running, SERVER};
 use skyhaul_base::{Duration, Rate};
@@ -56,7 +61,7 @@ const BOXES: [(&str, &str); 10] = [
     ("scps-like", "cc = { name = \"scps-like\", window = 1000.0 }"),
 ];
 /// Measurements other than that of each entry of [`BOXES`] over GEO.
-const WORDS: [&str; 6] = ["turns", "waits", "fast", "begin", "turnover", "idle"];
+const WORDS: [&str; 7] = ["turns", "waits", "fast", "begin", "turnover", "idle", "repair"];
 /// Our gateway with the file that the packages install.
 const PACKAGED: &str = "packaged";
 /// Size of a short download, bytes.
@@ -167,6 +172,10 @@ struct Arguments {
     threads: usize,
     /// Clients of the measurement "turnover", each with one connection at a time.
     clients: usize,
+    /// Runs of each case of "repair".
+    runs: usize,
+    /// Keys of `[repair]` in addition, separated by semicolons.
+    keys: String,
     only: Vec<String>,
 }
 
@@ -182,6 +191,8 @@ impl Arguments {
             pepsal: after("--pepsal"),
             threads,
             clients,
+            runs: number("--runs").unwrap_or(1),
+            keys: after("--keys").unwrap_or_default().replace(';', "\n"),
             only: args.iter().filter(known).cloned().collect(),
         }
     }
@@ -240,6 +251,9 @@ fn all(arguments: &Arguments) {
             );
             drop(boxes);
         }
+    }
+    if arguments.wants("repair") {
+        repair::table(arguments.seconds, arguments.runs, &arguments.keys);
     }
     if arguments.wants("turns") {
         println!(

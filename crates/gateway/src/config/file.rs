@@ -8,6 +8,7 @@ use crate::log::LogConfig;
 use crate::prefixes::MetricsConfig;
 use crate::priority::settings as priority;
 use crate::profile::LinkProfile;
+use crate::repair;
 use serde::Deserialize;
 use skyhaul_base::amount::{RateSpec, Size, Time};
 use skyhaul_base::{Duration, Rate};
@@ -56,6 +57,8 @@ pub struct File {
     /// Whether the path is tested before low-priority packets are sent.
     #[serde(default)]
     pub priority_test: priority::Settings,
+    /// Whether datagrams are repaired between this gateway and another one.
+    pub repair: Option<repair::Settings>,
 }
 
 /// The terrestrial side.

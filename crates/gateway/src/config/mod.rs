@@ -158,6 +158,13 @@ impl Config {
         {
             return Err(fail(key, message));
         }
+        let repaired = f.repair.as_ref();
+        if let Some((key, message)) = repaired.and_then(|r| r.wrong(f.satellite.rate, f.satellite.mtu)) {
+            return Err(fail(&key, message));
+        }
+        if let Some((a, b)) = repaired.and_then(|r| overlapping(&r.pass.networks)) {
+            return Err(fail("repair.pass.networks", format!("{a} contains {b}: leave one of them out")));
+        }
         if let Some((key, message)) = classes::wrong(&f.class, &f.subscriber, f.satellite.rate.is_some()) {
             return Err(fail(&key, message));
         }
@@ -240,6 +247,7 @@ impl Config {
             ("evidence", self.evidence != new.evidence),
             ("metrics", self.metrics != new.metrics),
             ("priority-test", self.priority_test != new.priority_test),
+            ("repair", self.repair != new.repair),
             ("satellite.cc", self.tests_priority() != new.tests_priority()),
             ("limits.flows", l.flows != new.limits.flows),
             ("limits.memory", l.memory.0 != new.limits.memory.0),
@@ -247,6 +255,20 @@ impl Config {
         ]
         .into_iter()
         .find_map(|(key, differs)| differs.then_some(key))
+    }
+
+    /// The name of the interface into which packets that are to be repaired are routed.
+    pub(crate) fn repair_interface(&self) -> String {
+        format!("skr-{}", self.name)
+    }
+
+    /// The interfaces at which packets from the link arrive, as a set of nftables.
+    pub(crate) fn link_interfaces(&self) -> String {
+        let link = &self.satellite.interface;
+        match &self.repair {
+            Some(_) => format!("{{ \"{link}\", \"{}\" }}", self.repair_interface()),
+            None => format!("\"{link}\""),
+        }
     }
 
     /// How connections share the link.

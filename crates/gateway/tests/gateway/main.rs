@@ -13,7 +13,9 @@ mod operations;
 mod pair;
 mod priority;
 mod programs;
+mod quic;
 mod refusals;
+mod repair;
 mod sharing;
 mod stack;
 mod surroundings;
@@ -80,6 +82,7 @@ fn main() -> ExitCode {
     tests.extend(doctor::ALL);
     tests.extend(firewall::ALL);
     tests.extend(surroundings::ALL);
+    tests.extend(repair::ALL);
     if let Some(name) = args.iter().find_map(|a| a.strip_prefix("--exact=")) {
         let (_, test) = tests.iter().find(|(n, _)| *n == name).expect("a test of this program");
         need::test(name);

@@ -40,6 +40,8 @@ pub struct Driver {
     /// Used with a device that has super-packets.
     merged: Option<(Arrivals, Departures)>,
     shaper: Option<Shaper>,
+    /// The rate of the shaper as others set it, bit/s, and as it is.
+    rate: Option<(Arc<AtomicU64>, u64)>,
     /// Used if there are several hosts on the device.
     exchange: Option<Arc<Exchange>>,
     /// Packets that other hosts have passed on.
@@ -236,6 +238,7 @@ impl Driver {
             departing,
             merged,
             shaper: None,
+            rate: None,
             exchange: None,
             passed: Vec::new(),
             refused: Arc::default(),
@@ -250,6 +253,15 @@ impl Driver {
     pub fn shape(&mut self, rate: Rate) {
         assert!(!self.tun.offloads(), "super-packets cannot be paced");
         self.shaper = Some(Shaper::new(rate));
+    }
+    /// As [`Self::shape`]; others may change the rate, in bit/s, while it runs.
+    ///
+    /// # Panics
+    /// As [`Self::shape`].
+    pub fn shape_as(&mut self, rate: Arc<AtomicU64>) {
+        let now = rate.load(Ordering::Relaxed);
+        self.shape(Rate::from_bits_per_sec(now));
+        self.rate = Some((rate, now));
     }
     /// Also runs the application when this descriptor is readable.
     ///
@@ -360,6 +372,13 @@ impl Driver {
             let mut failure = None;
             if let Some(tap) = self.socket.look(&mut self.changes) {
                 self.tap = tap;
+            }
+            if let (Some((wanted, set)), Some(shaper)) = (&mut self.rate, &mut self.shaper) {
+                let wanted = wanted.load(Ordering::Relaxed);
+                if wanted != *set && wanted > 0 {
+                    *set = wanted;
+                    shaper.set_rate(Rate::from_bits_per_sec(wanted));
+                }
             }
             let Self {
                 tun,

@@ -34,6 +34,10 @@ impl Shaper {
     pub(super) fn new(rate: Rate) -> Self {
         Self { link: Serializer::new(rate), waited: false, probes: VecDeque::new(), dropped: 0 }
     }
+    /// Changes the rate from now on.
+    pub(super) fn set_rate(&mut self, rate: Rate) {
+        self.link.set_rate(rate);
+    }
     /// How many packets a connection may send in its turn now.
     pub(super) fn allowance(&self, now: Instant) -> usize {
         if self.link.free_at() <= now + AHEAD { TURN } else { 0 }
