@@ -6,7 +6,7 @@ use crate::error::{Problem, suggestion};
 use crate::model::{RepairSpec, Scenario};
 use crate::resolved::{Direction, FlowGroup, GatewayEvent, GatewayEventKind, Link, Repair};
 use skyhaul_base::{Duration, Rate};
-use skyhaul_path::{Limit, Refusal};
+use skyhaul_path::{Discipline, Limit, Refusal};
 use skyhaul_repair::Config;
 
 /// Longest time that a key accepts.
@@ -116,6 +116,10 @@ fn config(at: &dyn Fn(&str) -> String, spec: &RepairSpec, directions: &[&Directi
         return refuse(at("links"), why);
     };
     let mut queue = directions[0].queue;
+    if matches!(&queue.discipline, Discipline::Cake(cake) if cake.rate.is_some()) {
+        let why = "the gateway takes the rate from the links, so that the queue of the first one cannot have its own: leave out its `rate`";
+        return refuse(at("links"), why);
+    }
     // Each packet goes through the gateway's queue, even to an idle link: without room all would be dropped.
     if queue.limit == Limit::Packets(0) {
         queue.limit = Limit::Packets(1);

@@ -131,11 +131,10 @@ fn a_recorder_changes_nothing_and_runs_repeat() {
 
 #[test]
 fn what_makes_no_sense_is_refused_with_its_key() {
-    let refused = |repair: &str, expected: &str| {
-        let text = datagrams(PER, repair);
-        let e = skyhaul_scenario::resolve_text("test.toml", &text, &[], &skyhaul_scenario::no_files);
-        let e = e.expect_err(repair).to_string();
-        assert!(e.contains(expected), "{repair}: {e}");
+    let refused = |text: &str, expected: &str| {
+        let e = skyhaul_scenario::resolve_text("test.toml", text, &[], &skyhaul_scenario::no_files);
+        let e = e.expect_err(text).to_string();
+        assert!(e.contains(expected), "{text}: {e}");
     };
     for (repair, expected) in [
         ("repair.pair = {}", "repair.pair.links: missing"),
@@ -151,8 +150,11 @@ fn what_makes_no_sense_is_refused_with_its_key() {
         ("repair.pair = { links = ['sat'], mtu = '40 B' }", "no room for the headers"),
         ("repair.a = { links = ['sat'] }\nrepair.b = { links = ['sat'] }", "a link has one pair of gateways"),
     ] {
-        refused(repair, expected);
+        refused(&datagrams(PER, repair), expected);
     }
+    let shaped = "queue = { kind = \"cake\", limit = \"100 packets\", rate = \"1 Mbit/s\" }";
+    let text = datagrams(PER, "repair.pair = { links = ['sat'] }").replace("queue = \"1 BDP\"", shaped);
+    refused(&text, "leave out its `rate`");
 }
 
 #[test]
