@@ -407,8 +407,8 @@ fn split_and_repaired_traffic_share_the_rate() {
     let another = upload.try_clone().expect("clones");
     let writes = std::thread::spawn(move || while upload.write_all(&[7; 1 << 16]).is_ok() {});
     let over = AtomicBool::new(false);
+    let flood = std::time::Duration::from_micros(500);
     std::thread::scope(|s| {
-        let flood = std::time::Duration::from_micros(500);
         s.spawn(|| send(&bed, "10.2.0.2:7001", 1400, flood, |_| !over.load(Ordering::Relaxed)));
         waits_for("the repaired datagrams leave half to the connection", || (4.9..6.5).contains(&rate()));
         let carried = || near.status()["prefixes"][0]["to-link"].as_u64().unwrap_or(0);
