@@ -212,10 +212,11 @@ impl Settings {
         let queue = QueueConfig { limit, ..QueueConfig::default() };
         let queue = match self.queue {
             Queueing::DropTail => queue,
-            // Times for the RTT of the longest paths (RFC 8289 §4.3): CoDel at its usual ones leaves a GEO link idle half of the time.
+            // The interval is the RTT of the longest paths (RFC 8289 §4.3). The target is what CUBIC needs in a queue so that the link is busy
+            // when the window is cut to 0.7 of itself (RFC 9438 §4.6): 3/7 of an RTT. Flows do not wait for each other.
             Queueing::FqCodel => queue.with(fq_codel::Config {
                 interval: Duration::from_millis(600),
-                target: Duration::from_millis(60),
+                target: Duration::from_millis(250),
                 ..fq_codel::Config::default()
             }),
         };
