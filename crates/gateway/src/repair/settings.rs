@@ -212,11 +212,10 @@ impl Settings {
         let queue = QueueConfig { limit, ..QueueConfig::default() };
         let queue = match self.queue {
             Queueing::DropTail => queue,
-            // The interval is the RTT of the longest paths (RFC 8289 §4.3). The target is what CUBIC needs in a queue so that the link is busy
-            // when the window is cut to 0.7 of itself (RFC 9438 §4.6): 3/7 of an RTT. Flows do not wait for each other.
+            // Times for the RTT of the longest paths (RFC 8289 §4.3), with a longer target: CoDel at its usual ones leaves a GEO link idle.
             Queueing::FqCodel => queue.with(fq_codel::Config {
                 interval: Duration::from_millis(600),
-                target: Duration::from_millis(250),
+                target: Duration::from_millis(60),
                 ..fq_codel::Config::default()
             }),
         };
