@@ -174,6 +174,8 @@ struct Arguments {
     clients: usize,
     /// Runs of each case of "repair".
     runs: usize,
+    /// "repair" measures no routers that only forward.
+    repair_alone: bool,
     /// Keys of `[repair]` in addition, separated by semicolons.
     keys: String,
     only: Vec<String>,
@@ -192,6 +194,7 @@ impl Arguments {
             threads,
             clients,
             runs: number("--runs").unwrap_or(1),
+            repair_alone: args.iter().any(|a| a == "--alone"),
             keys: after("--keys").unwrap_or_default().replace(';', "\n"),
             only: args.iter().filter(known).cloned().collect(),
         }
@@ -253,7 +256,7 @@ fn all(arguments: &Arguments) {
         }
     }
     if arguments.wants("repair") {
-        repair::table(arguments.seconds, arguments.runs, &arguments.keys);
+        repair::table(arguments.seconds, arguments.runs, arguments.repair_alone, &arguments.keys);
     }
     if arguments.wants("turns") {
         println!(

@@ -77,8 +77,8 @@ fn datagrams(bed: &Bed, seconds: f64) -> [f64; 2] {
     [p99 - least, 1.0 - delays.len() as f64 / f64::from(number)]
 }
 
-/// Prints the table; each value is the median of `runs` runs.
-pub(crate) fn table(seconds: f64, runs: usize, keys: &str) {
+/// Prints the table; each value is the median of `runs` runs. `alone`: without the routers that only forward.
+pub(crate) fn table(seconds: f64, runs: usize, alone: bool, keys: &str) {
     println!(
         "\ndatagrams over GEO, with two gateways that repair them and with routers that forward them; median of {runs}"
     );
@@ -87,7 +87,7 @@ pub(crate) fn table(seconds: f64, runs: usize, keys: &str) {
     );
     let time = std::time::Duration::from_secs_f64(seconds);
     for loss in [0.0, 1e-3, 1e-2] {
-        for repair in [false, true] {
+        for repair in [false, true].into_iter().filter(|repair| *repair || !alone) {
             let counters = [&crate::bed::CARRIED, &crate::bed::LATE];
             counters.iter().for_each(|c| c.store(0, Ordering::Relaxed));
             let mut columns: [Vec<f64>; 6] = Default::default();

@@ -212,7 +212,7 @@ impl Settings {
         let queue = QueueConfig { limit, ..QueueConfig::default() };
         let queue = match self.queue {
             Queueing::DropTail => queue,
-            // Times for the RTT of the longest paths (RFC 8289 §4.3): CoDel at its usual ones leaves a GEO link idle half of the time.
+            // Times for the RTT of the longest paths (RFC 8289 §4.3), with a longer target: CoDel at its usual ones leaves a GEO link idle.
             Queueing::FqCodel => queue.with(fq_codel::Config {
                 interval: Duration::from_millis(600),
                 target: Duration::from_millis(60),
