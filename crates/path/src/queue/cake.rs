@@ -177,6 +177,9 @@ impl Model for Config {
         cake.tune(None);
         Box::new(cake)
     }
+    fn shapes(&self) -> bool {
+        self.rate.is_some()
+    }
     fn marks(&self) -> bool {
         true
     }

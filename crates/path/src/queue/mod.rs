@@ -163,6 +163,11 @@ impl Discipline {
     pub fn marks(&self) -> bool {
         each!(self, Discipline(c) => c.marks())
     }
+    /// Whether it holds packets back with a shaper of its own, below the rate of the link.
+    #[must_use]
+    pub fn shapes(&self) -> bool {
+        each!(self, Discipline(c) => c.shapes())
+    }
     /// The key of its target, the target, and the longest RTT that it is meant for; `None` if no document says so.
     #[must_use]
     pub fn tuned_for(&self) -> Option<(&'static str, Duration, Duration)> {

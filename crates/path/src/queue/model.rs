@@ -49,6 +49,10 @@ pub trait Model: Copy + Debug + PartialEq {
     fn marks(&self) -> bool {
         false
     }
+    /// Whether it holds packets back with a shaper of its own (`Order::not_before`).
+    fn shapes(&self) -> bool {
+        false
+    }
     /// The key of its target, the target, and the longest RTT that it is meant for; `None` if no document says so.
     fn tuned_for(&self) -> Option<(&'static str, Duration, Duration)> {
         None

@@ -87,6 +87,7 @@ fn no_other_source_file_names_an_error_model() {
 fn no_other_source_file_names_a_queue() {
     let names = queue::Kind::ALL.iter().map(|kind| kind.name()).collect();
     let elsewhere = [
+        ("fq-codel", "crates/gateway/src/repair/settings.rs", "a repairing gateway has one of two queues"),
         ("fifo-pushout", "crates/testkit/src/fuzz/queue.rs", "a naive queue to compare with"),
         ("strict-pushout", "crates/testkit/src/fuzz/queue.rs", "a naive queue to compare with"),
         ("threshold", "crates/testkit/src/fuzz/queue.rs", "a naive queue to compare with"),

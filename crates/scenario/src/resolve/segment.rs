@@ -6,7 +6,7 @@ use crate::error::{Problem, suggestion};
 use crate::model::{RepairSpec, Scenario};
 use crate::resolved::{Direction, FlowGroup, GatewayEvent, GatewayEventKind, Link, Repair};
 use skyhaul_base::{Duration, Rate};
-use skyhaul_path::{Discipline, Limit, Refusal};
+use skyhaul_path::{Limit, Refusal};
 use skyhaul_repair::Config;
 
 /// Longest time that a key accepts.
@@ -116,7 +116,7 @@ fn config(at: &dyn Fn(&str) -> String, spec: &RepairSpec, directions: &[&Directi
         return refuse(at("links"), why);
     };
     let mut queue = directions[0].queue;
-    if matches!(&queue.discipline, Discipline::Cake(cake) if cake.rate.is_some()) {
+    if queue.discipline.shapes() {
         let why = "the gateway takes the rate from the links, so that the queue of the first one cannot have its own: leave out its `rate`";
         return refuse(at("links"), why);
     }

@@ -120,7 +120,8 @@ fn a_flow_of_the_bulk_tin_has_its_threshold_beside_best_effort() {
         "#;
     let share = |text: &str| {
         let r = run(&resolved(text), 1, Null).expect("a world");
-        let [bulk, best] = [0, 1].map(|i| r.flows[i].goodput / 1e6);
+        // In the order of the names.
+        let [best, bulk] = [0, 1].map(|i| r.flows[i].goodput / 1e6);
         (bulk / (bulk + best), bulk + best)
     };
     let (tins, total) = share(text);
