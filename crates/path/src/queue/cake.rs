@@ -467,7 +467,8 @@ impl<P: PacketView> Cake<P> {
     /// Drops the packet at the head of the queue with the most bytes.
     fn overflow(&mut self, now: Instant, held: &mut Load, lost: &mut impl FnMut(P, DropReason)) {
         let queues = self.tins.iter().enumerate().flat_map(|(t, tin)| {
-            tin.new.iter().chain(&tin.old).map(move |q| (tin.flows[*q].waiting.bytes(), Reverse((t, *q))))
+            let filled = tin.new.iter().chain(&tin.old).filter(|q| !tin.flows[**q].waiting.is_empty());
+            filled.map(move |q| (tin.flows[*q].waiting.bytes(), Reverse((t, *q))))
         });
         let Some((_, Reverse((t, q)))) = queues.max() else { return };
         let tin = &mut self.tins[t];
