@@ -302,7 +302,10 @@ fn options_of_a_dual_queue_have_bounds() {
 fn options_of_cake_have_bounds() {
     let queue = |options: &str| format!("kind = \"cake\", {options}");
     for (options, message) in [
-        ("rtt = \"0 s\"", "geo.toml:7: links.sat.queue.rtt: must be above 0: write a time such as \"100 ms\""),
+        (
+            "rtt = \"0 s\"",
+            "geo.toml:7: links.sat.queue.rtt: must be above 0: write a time such as \"100 ms\"",
+        ),
         ("flows = 100", "geo.toml:7: links.sat.queue.flows: 100 is not a multiple of 8: write 1024"),
         ("rate = \"fast\"", "geo.toml:7: links.sat.queue.rate: "),
         ("tins = \"diffserv5\"", "geo.toml:7: links.sat.queue.tins: "),
