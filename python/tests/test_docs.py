@@ -279,6 +279,6 @@ def test_options_of_peach_are_those_of_its_page():
     for where, name, value in sorted(options):
         changes = {f"flows.bulk.{where}.{name}": value}
         if (name, value) == ("final-ack", "send-first"):
-            # "send-first" needs an inflated window, and with the default of `nackseg`, the pipe of SACK, none is.
+            # "send-first" needs an inflated window, which the default of `nackseg`, the pipe of SACK, lacks.
             changes["flows.bulk.cc.nackseg"] = "flight-size"
         sh.check("preset:peach-geo", set=changes)
