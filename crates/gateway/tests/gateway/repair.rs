@@ -175,10 +175,10 @@ fn a_peer_that_is_killed_is_bypassed() {
     // One datagram every 5 ms: of 200, which is a second of them, the first may be lost. What a busy machine sends late counts all the same.
     let gap = std::time::Duration::from_millis(5);
     send(&bed, "10.2.0.2:7001", 200, gap, |n| {
-        if n == 200 {
-            if let Some(far) = far.take() {
-                far.kill();
-            }
+        if n == 200
+            && let Some(far) = far.take()
+        {
+            far.kill();
         }
         n < 800
     });
@@ -207,10 +207,10 @@ fn a_peer_that_is_killed_is_bypassed() {
     let sink = Sink::open(&bed, "0.0.0.0:7001");
     let mut far = Some(far);
     send(&bed, "10.2.0.2:7001", 200, gap, |n| {
-        if n == 50 {
-            if let Some(far) = far.take() {
-                far.stop();
-            }
+        if n == 50
+            && let Some(far) = far.take()
+        {
+            far.stop();
         }
         n < 200
     });
