@@ -83,8 +83,8 @@ impl Naive {
         let n = (u64::from(size) + self.c.overhead).max(self.c.mpu);
         match self.c.framing {
             cake::Framing::None => n,
-            cake::Framing::Atm => (n + 47) / 48 * 53,
-            cake::Framing::Ptm => n + (n + 63) / 64,
+            cake::Framing::Atm => n.div_ceil(48) * 53,
+            cake::Framing::Ptm => n + n.div_ceil(64),
         }
     }
     /// The time after `t` at which the `n`-th signal is due.
@@ -276,7 +276,8 @@ impl Naive {
             l.next = now;
         }
         self.lines[at] = l;
-        (wanted && !last, signalled && ect && !(wanted && !last))
+        let dropped = wanted && !last;
+        (dropped, signalled && ect && !dropped)
     }
 }
 
