@@ -135,6 +135,17 @@ impl Captures {
     }
 }
 
+/// Opens the gateway's interface. The kernel removes that of a gateway that was killed, but maybe only after the next one starts.
+fn open_device(device: &TunConfig, threads: usize) -> Result<Vec<Tun>, NetError> {
+    for _ in 0..50 {
+        match Tun::open_queues(device, threads) {
+            Err(NetError::NameInUse(_)) => std::thread::sleep(std::time::Duration::from_millis(20)),
+            opened => return opened,
+        }
+    }
+    Tun::open_queues(device, threads)
+}
+
 /// Runs a gateway until a signal or the control socket stops it, in the calling thread's network namespace.
 ///
 /// # Errors
@@ -166,7 +177,7 @@ pub fn run(
         // Pacing needs packets of their size on the link, not offloaded ones.
         offload: config.satellite.rate.is_none(),
     };
-    let queues = Tun::open_queues(&device, config.limits.threads)?;
+    let queues = open_device(&device, config.limits.threads)?;
     let mut drivers = drivers(&gateways, queues, Gateway::hosts(config)?)?;
     let mut driver = drivers.remove(0);
     let index = driver.tun().index()?;
