@@ -412,3 +412,18 @@ fn the_built_in_cases_have_the_headlines_of_the_table() {
     let extent = all.extent(None);
     assert!(extent.cells > 1000 && extent.cells.is_multiple_of(10), "{extent:?}");
 }
+
+#[test]
+fn a_metric_that_is_shown_by_its_median_has_no_place_in_an_overview() {
+    let request = request("median");
+    let of = "from = \"sum(flow.goodput) / 1e6\"\n";
+    let case = CASE.replace(of, &format!("{of}summary = \"median\"\n"));
+    fs::write(request.cases.as_ref().expect("cases").join("alone.toml"), case).expect("writable");
+    let mut lines = String::new();
+    let all = evaluate(&request, controls(Fault::None), &RunOptions::default(), &mut |line| lines += line);
+    lines += &all.err().map(|e| e.to_string()).unwrap_or_default();
+    assert!(
+        lines.contains("`overview[0].metric`: an overview has means, and `goodput` is shown by its median"),
+        "{lines}"
+    );
+}

@@ -10,6 +10,7 @@ use crate::planned::Plan;
 use crate::results::Results;
 use crate::space::{Space, pins};
 use crate::stats::{Estimate, estimate, paired_difference};
+use crate::summary::Summary;
 
 /// A measured line.
 #[derive(Clone, Debug)]
@@ -84,6 +85,10 @@ fn layout(file: &StudyFile, metrics: &[PlannedMetric], i: usize) -> Result<Layou
     let metric = known.iter().position(|m| *m == line.metric).ok_or_else(|| {
         file.refuse(&key("metric"), format!("there is no metric `{}`", line.metric), &known)
     })?;
+    if metrics[metric].summary == Some(Summary::Median) {
+        let message = format!("an overview has means, and `{}` is shown by its median", line.metric);
+        return Err(file.refuse(&key("metric"), message, &["a metric without `summary`"]));
+    }
     let side = |(k, side): (usize, &Selector)| {
         let key = key(&format!("sides[{k}]"));
         let one = |pin: Option<Vec<usize>>| match pin.as_deref() {
