@@ -77,7 +77,7 @@ impl Model for Config {
 
     fn validate(&self, _: Limit) -> Result<(), Invalid> {
         options::some_time(options::TARGET.name, self.target, "a time such as \"15 ms\"")?;
-        options::some_time(options::UPDATE.name, self.update, "a time such as \"15 ms\"")?;
+        options::update(self.update)?;
         within(options::ALPHA.name, self.alpha, 0.0, f64::MAX)?;
         within(options::BETA.name, self.beta, 0.0, f64::MAX)?;
         within(options::COUPLING.name, self.coupling, 0.1, 100.0)?;

@@ -92,6 +92,9 @@ pub enum Invalid {
         /// An example of what to write.
         example: &'static str,
     },
+    /// A controller that is updated so often computes nothing else: a second would be millions of updates.
+    #[error("is below {} us: write a time such as \"15 ms\"", LEAST_UPDATE.as_nanos() / 1000)]
+    TooOften,
     /// A number of queues that is not made of whole sets.
     #[error("{queues} is not a multiple of {ways}: write 1024")]
     Ways {
@@ -112,6 +115,7 @@ impl Refusal for Invalid {
             Self::Thresholds { lower: key, .. } | Self::NeverReached { key, .. } | Self::Zero { key, .. } => {
                 key
             }
+            Self::TooOften => UPDATE.name,
             Self::Ways { .. } => FLOW_QUEUES.name,
             Self::TargetAboveInterval => TARGET.name,
         }
@@ -133,6 +137,15 @@ pub(super) fn round_trip(rtt: Duration) -> Duration {
 /// Refuses a time of zero.
 pub(super) fn some_time(key: &'static str, time: Duration, example: &'static str) -> Result<(), Invalid> {
     if time.is_zero() { Err(Invalid::Zero { key, example }) } else { Ok(()) }
+}
+
+/// Least time between two updates of a controller. Each costs a step of computation, also while nothing arrives.
+const LEAST_UPDATE: Duration = Duration::from_micros(100);
+
+/// Refuses a time between updates that is too short.
+pub(super) fn update(time: Duration) -> Result<(), Invalid> {
+    some_time(UPDATE.name, time, "a time such as \"15 ms\"")?;
+    if time < LEAST_UPDATE { Err(Invalid::TooOften) } else { Ok(()) }
 }
 
 /// Refuses a size of zero.

@@ -163,6 +163,11 @@ fn links() {
         ),
         (
             "kind = \"strict-pushout\"",
+            "kind = \"dual-pi2\", update = \"10 us\"",
+            "geo.toml:7: links.sat.queue.update: is below 100 us: write a time such as \"15 ms\"",
+        ),
+        (
+            "kind = \"strict-pushout\"",
             "kind = \"codel\", update = \"15 ms\"",
             "geo.toml:7: links.sat.queue.update: only the kinds \"dual-pi2\" and \"pie\" have this key",
         ),
