@@ -34,7 +34,7 @@ help:
 	@echo "make lint    formatting and lints, Rust and Python"
 	@echo "make licenses  check licences and sources of all dependencies against deny.toml"
 	@echo "make sbom    software bill of materials (CycloneDX), in dist/"
-	@echo "make dist    wheel, source archive, static binary, Debian package, in dist/; make deb for the last alone"
+	@echo "make dist    wheels, source archive, static programs, Debian package, in dist/; make deb for the last alone"
 	@echo "make test-dist  installs each of them into an empty environment and runs skyhaul demo"
 	@echo "make lock    update the Python lock files (needs uv)"
 	@echo "make clean   remove all build products"
@@ -196,6 +196,7 @@ site: $(SITE)/.done
 lint: $(VENV)/.dev
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy -p skyhaul-cli --no-default-features --locked -- -D warnings
 	cargo metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check

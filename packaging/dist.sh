@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds what is installed elsewhere, into dist/: make dist
 #
-# PLATFORMS="linux-aarch64 windows-x86_64" and PARTS="static wheel" build some of it only.
+# PLATFORMS="linux-aarch64 windows-x86_64" and PARTS="static wheel" build some of it only. The part "small" is the program for
+# small ARM64 routers, without the simulator.
 # A program for Linux is static (musl is inside). A wheel serves Python 3.11 and newer (stable ABI); on Linux it needs glibc 2.17
 # or newer, since Zig links against that old version. Zig is also the linker for every other operating system and processor.
 set -euo pipefail
@@ -10,7 +11,7 @@ tools="$PWD/target/dist-venv/bin"
 here="linux-$(uname -m)"
 version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)"
 platforms="${PLATFORMS:-linux-x86_64 linux-aarch64 windows-x86_64 macos-x86_64 macos-aarch64}"
-parts=" ${PARTS:-static deb wheel sdist sbom} "
+parts=" ${PARTS:-static small deb wheel sdist sbom} "
 # PROFILE=release is quicker to build.
 profile="${PROFILE:-packaged}"
 # The same bytes again from the same commit.
@@ -51,12 +52,12 @@ cross() { # platform, command
   esac
 }
 
-built() { # platform: the program
+built() { # platform, profile: the program
   local target
   target="$(program_target "$1")"
   case "$1" in
-    windows-*) echo "target/$target/$profile/skyhaul.exe" ;;
-    *) echo "target/$target/$profile/skyhaul" ;;
+    windows-*) echo "target/$target/$2/skyhaul.exe" ;;
+    *) echo "target/$target/$2/skyhaul" ;;
   esac
 }
 
@@ -69,19 +70,21 @@ build() { # platform
   fi
 }
 
-archive() { # platform
-  local tree="target/dist/skyhaul-$version-$1"
+archive() { # platform, profile, suffix of the name
+  local tree="target/dist/skyhaul-$version-$1${3-}"
   local file
-  file="$(built "$1")"
+  file="$(built "$1" "$2")"
   rm -rf "$tree" && mkdir -p "$tree"
   install -m 755 "$file" "$tree/${file##*/}"
   cp LICENSE README.md CHANGELOG.md "$tree/"
-  # Manual and completions are those of a program that runs here.
-  local native
-  native="$(built "$here")"
-  mkdir "$tree/completions"
-  "$native" man "$tree/man"
-  for shell in bash zsh fish powershell; do "$native" completions $shell >"$tree/completions/skyhaul.$shell"; done
+  # Manual and completions are those of a program that runs here. A small router has no room for them.
+  if [ "$2" != small ]; then
+    local native
+    native="$(built "$here" "$profile")"
+    mkdir "$tree/completions"
+    "$native" man "$tree/man"
+    for shell in bash zsh fish powershell; do "$native" completions $shell >"$tree/completions/skyhaul.$shell"; done
+  fi
   find "$tree" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
   case "$1" in
     windows-*)
@@ -100,7 +103,16 @@ fi
 if wanted static; then
   for platform in $platforms; do
     [ "$platform" = "$here" ] || build "$platform"
-    archive "$platform"
+    archive "$platform" "$profile"
+  done
+fi
+if wanted small; then
+  for platform in $platforms; do
+    [ "$platform" = linux-aarch64 ] || continue
+    target="$(program_target "$platform")"
+    with_target "$target"
+    cross "$platform" cargo-zigbuild build --profile small --target "$target" -p skyhaul-cli --no-default-features --locked --quiet
+    archive "$platform" small -small
   done
 fi
 if wanted deb; then

@@ -52,6 +52,7 @@ pub(crate) fn listen_and(wake: impl Fn() + Send + 'static) {
 }
 
 /// Set once a signal has come.
+#[cfg(feature = "simulation")]
 pub(crate) fn flag() -> &'static AtomicBool {
     &REQUESTED
 }

@@ -12,7 +12,6 @@ mod interrupt;
 mod output;
 #[cfg(target_os = "linux")]
 mod printer;
-mod progress;
 mod stop;
 
 use clap::Parser;
@@ -88,7 +87,9 @@ fn finish(result: Result<(), Stop>) -> u8 {
     match &stop {
         Stop::Bad(line) | Stop::Interrupted(line) => output::warn(line),
         Stop::Usage(text) => output::note(text),
-        Stop::Claim | Stop::Different | Stop::Closed | Stop::Status(_) => {}
+        Stop::Closed | Stop::Status(_) => {}
+        #[cfg(feature = "simulation")]
+        Stop::Claim | Stop::Different => {}
     }
     stop.status()
 }

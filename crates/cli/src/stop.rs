@@ -3,6 +3,7 @@
 use crate::interrupt;
 use skyhaul_lab::LabError;
 use skyhaul_study::StudyError;
+#[cfg(feature = "simulation")]
 use skyhaul_study::cache::Cache;
 use std::fmt;
 use std::path::Path;
@@ -14,9 +15,11 @@ pub(crate) enum Stop {
     #[error("{0}")]
     Bad(String),
     /// Everything ran, but a claim does not hold. Status 1.
+    #[cfg(feature = "simulation")]
     #[error("a claim does not hold")]
     Claim,
     /// Everything ran, but two results differ. Status 1.
+    #[cfg(feature = "simulation")]
     #[error("the results differ")]
     Different,
     /// Stopped by the user: what is kept and how to continue. Status 130, or 143 after SIGTERM.
@@ -39,6 +42,7 @@ impl Stop {
     pub(crate) fn status(&self) -> u8 {
         match self {
             Self::Bad(_) | Self::Usage(_) => 2,
+            #[cfg(feature = "simulation")]
             Self::Claim | Self::Different => 1,
             Self::Interrupted(_) => interrupt::status(),
             Self::Closed => 0,
@@ -52,6 +56,7 @@ impl Stop {
     }
 
     /// Stopped before all cells were done; finished cells stay in the cache.
+    #[cfg(feature = "simulation")]
     #[must_use]
     pub(crate) fn kept(done: usize, cells: usize, cache: &Cache) -> Self {
         Self::Interrupted(format!(
@@ -61,6 +66,7 @@ impl Stop {
     }
 
     /// A search stopped before it was complete; its cells stay in the cache.
+    #[cfg(feature = "simulation")]
     #[must_use]
     pub(crate) fn searching(cells: usize, cache: &Cache) -> Self {
         Self::Interrupted(format!(

@@ -1,4 +1,4 @@
-//! Arguments of `new`, `list`, `completions` and `man`.
+//! Arguments of `new` and `list`.
 
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -39,17 +39,4 @@ pub(crate) enum ListTopic {
     Controls,
     /// Metrics of a run, by the names that studies use, with units.
     Metrics,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct CompletionsArgs {
-    /// The shell.
-    pub(crate) shell: clap_complete::Shell,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct ManArgs {
-    /// Folder for the pages.
-    #[arg(value_name = "DIR")]
-    pub(crate) folder: PathBuf,
 }

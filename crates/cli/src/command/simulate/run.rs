@@ -1,8 +1,8 @@
 //! `skyhaul run`.
 
 use crate::args::{RunArgs, jobs};
+use crate::command::simulate::progress::Runs;
 use crate::output::{print, warn};
-use crate::progress::Runs;
 use crate::stop::Stop;
 use serde_json::Value;
 use skyhaul_lab::capture::{self, CaptureOptions};

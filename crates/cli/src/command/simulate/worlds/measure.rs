@@ -1,6 +1,6 @@
 //! Results of one run, in any world.
 
-use crate::progress::Runs;
+use crate::command::simulate::progress::Runs;
 use crate::stop::Stop;
 use skyhaul_base::Duration;
 use skyhaul_cc::Controls;

@@ -1,9 +1,9 @@
 //! `skyhaul evaluate`.
 
 use crate::args::{EvaluateArgs, jobs};
+use crate::command::simulate::progress::{BatchProgress, Runs};
 use crate::interrupt;
 use crate::output::{print, warn};
-use crate::progress::{BatchProgress, Runs};
 use crate::stop::Stop;
 use skyhaul_cc::Controls;
 use skyhaul_lab::LabError;

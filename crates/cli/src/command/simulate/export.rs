@@ -1,8 +1,8 @@
 //! `skyhaul export`.
 
 use crate::args::{ExportArgs, ExportFormat};
+use crate::command::simulate::progress::Runs;
 use crate::output::print;
-use crate::progress::Runs;
 use crate::stop::Stop;
 use skyhaul_lab::export;
 

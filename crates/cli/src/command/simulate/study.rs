@@ -1,9 +1,9 @@
 //! `skyhaul study run`, `check`, `report` and `fit`.
 
 use crate::args::{StudyArgs, StudyCommand, jobs};
+use crate::command::simulate::progress::Bar;
 use crate::interrupt;
 use crate::output::{print, warn};
-use crate::progress::Bar;
 use crate::stop::Stop;
 use skyhaul_lab::clock::Stopwatch;
 use skyhaul_lab::engine::simulator;

@@ -1,9 +1,9 @@
 //! `skyhaul attack`.
 
 use crate::args::{AttackArgs, jobs};
+use crate::command::simulate::progress::progress;
 use crate::interrupt;
 use crate::output::print;
-use crate::progress::progress;
 use crate::stop::Stop;
 use indicatif::ProgressBar;
 use skyhaul_cc::Controls;

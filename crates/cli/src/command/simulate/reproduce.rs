@@ -1,9 +1,9 @@
 //! `skyhaul reproduce`.
 
 use crate::args::{ReproduceArgs, jobs};
+use crate::command::simulate::progress::BatchProgress;
 use crate::interrupt;
 use crate::output::{print, warn};
-use crate::progress::BatchProgress;
 use crate::stop::Stop;
 use skyhaul_lab::reproduce::{Reproduction, Request, cache, shown};
 use skyhaul_study::book::Book;

@@ -1,7 +1,7 @@
 //! `skyhaul sweep`.
 
+use super::study::{all_ran, finish_plan};
 use crate::args::{SweepArgs, jobs};
-use crate::command::study::{all_ran, finish_plan};
 use crate::interrupt;
 use crate::output::{print, warn};
 use crate::stop::Stop;

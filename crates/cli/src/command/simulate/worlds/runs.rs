@@ -2,8 +2,8 @@
 
 use super::measure::{RunMeasures, measured, simulate};
 use crate::args::CompareArgs;
+use crate::command::simulate::progress::progress;
 use crate::interrupt;
-use crate::progress::progress;
 use crate::stop::Stop;
 use skyhaul_kernel::Loaded;
 use skyhaul_lab::cases::{self, Case};

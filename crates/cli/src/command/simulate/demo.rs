@@ -1,7 +1,7 @@
 //! `skyhaul demo`: a small study of TCP-Peach.
 
+use super::study;
 use crate::args::{DemoArgs, jobs};
-use crate::command::study;
 use crate::output::{print, warn};
 use crate::stop::Stop;
 use skyhaul_lab::clock::Stopwatch;
