@@ -110,6 +110,8 @@ pub(crate) struct BatchProgress {
 struct Log {
     /// Cells that the cache had at the start.
     cached: usize,
+    /// When the first cell could begin, s: what was planned before says nothing of how long a cell takes.
+    began: u64,
     /// Time of the last line, s.
     last: u64,
 }
@@ -140,7 +142,7 @@ impl BatchProgress {
         }
         log.last = now;
         let ran = done.saturating_sub(log.cached).max(1);
-        let left = now * (total - done) as u64 / ran as u64;
+        let left = (now - log.began) * (total - done) as u64 / ran as u64;
         Some(format!("{done} of {total} cells, {now} s, about {left} s left"))
     }
 }
@@ -150,7 +152,8 @@ impl Progress for BatchProgress {
         self.bar.set_length(total as u64);
         self.bar.set_position(cached as u64);
         self.bar.reset_eta();
-        self.log().cached = cached;
+        let began = self.watch.elapsed().as_secs();
+        *self.log() = Log { cached, began, last: began };
     }
     fn cell(&self, done: usize, total: usize, label: &str) {
         self.bar.set_position(done as u64);
