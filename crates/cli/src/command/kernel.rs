@@ -5,7 +5,7 @@ use crate::output::print;
 use crate::stop::Stop;
 use serde_json::json;
 use skyhaul_kernel::{CONTROLS, Control, default_control, find, install, is_available, remove};
-use std::fmt::Write as _;
+use skyhaul_lab::text::Grid;
 
 pub(crate) fn run(command: &KernelCommand) -> Result<(), Stop> {
     match command {
@@ -60,10 +60,9 @@ fn list(args: &KernelListArgs) -> Result<(), Stop> {
             .collect();
         return print(&format!("{:#}\n", json!(all)));
     }
-    let mut out = String::new();
+    let mut table = Grid::new(&["control", "in the kernel", "state", "what differs"]).left(1).left(2).left(3);
     for c in CONTROLS {
-        let line = format!("{:<14} {:<14} {:<13}  {}", c.name, c.kernel, state(c), c.differs);
-        let _ = writeln!(out, "{}", line.trim_end());
+        table.row([c.name, c.kernel, state(c), c.differs].map(str::to_owned).to_vec());
     }
-    print(&out)
+    print(&table.lines(0))
 }
