@@ -7,7 +7,7 @@ use skyhaul_scenario::{Document, Resolved};
 use skyhaul_sim::{FlowResult, RunResult};
 use skyhaul_testkit::need;
 
-/// Flows of every kind over two links, on paths of their own.
+/// Flows of every kind but video: all cross one link, some another one before it.
 const EVERYTHING: &str = include_str!("../../../examples/mix.toml");
 
 fn resolved(text: &str) -> Resolved {

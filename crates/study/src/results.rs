@@ -40,8 +40,8 @@ impl<'a> Results<'a> {
     }
 
     /// What tables and figures show of a metric: what the study says; otherwise the median of a duration, which has a true
-    /// zero, if the values of some combination are skewed. It is the same in all combinations, so that a column or a curve is
-    /// of one kind.
+    /// zero, if the values of some combination are skewed. A value below zero shows that they are differences of durations, which
+    /// have no true zero. It is the same in all combinations, so that a column or a curve is of one kind.
     fn summary(&self, metric: usize) -> Summary {
         let planned = &self.plan.metrics[metric];
         let all = || self.values[metric].iter();

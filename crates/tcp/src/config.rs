@@ -86,7 +86,8 @@ impl Keepalive {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LossDetectionSpec"))]
 pub enum LossDetection {
-    /// By acknowledgements above the segment: [`Config::dup_thresh`] segments or runs (RFC 5681, RFC 6675).
+    /// By acknowledgements above the segment: [`Config::dup_thresh`] segments, or as many separate runs of bytes (RFC 5681,
+    /// RFC 6675).
     #[cfg_attr(
         feature = "schema",
         schemars(description = "By what was acknowledged above it (RFC 5681, RFC 6675).")
@@ -331,7 +332,7 @@ impl From<&Config> for Arc<Config> {
 pub const PRESETS: &[&str] = &["ns2-2001", "ns2-2004", "rfc", "modern", "host"];
 
 impl Config {
-    /// Whether both ends use ECN if either requests it.
+    /// Whether two ends without a handshake use ECN: neither refuses it, and at least one requests it.
     #[must_use]
     pub fn agrees_on_ecn(&self, peer: &Self) -> bool {
         let (a, b) = (self.ecn, peer.ecn);

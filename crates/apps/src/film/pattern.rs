@@ -12,7 +12,8 @@ pub struct Pattern(Box<[Type]>);
 const LONGEST: usize = 1000;
 
 impl Pattern {
-    /// Parses a text such as `IBBPBBPBBPBB`; `None` unless it starts with its only I, followed by P and B.
+    /// Parses a text such as `IBBPBBPBBPBB`; `None` unless it starts with its only I, followed by P and B, 1000 frames
+    /// at most.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let types: Option<Box<[Type]>> = text.chars().map(Type::of).collect();
@@ -31,8 +32,8 @@ impl Pattern {
     }
 }
 
-/// The types of the frames of a film, one after the other. The first group of pictures has no B frames after its I frame:
-/// they would be coded from an earlier anchor.
+/// The types of the frames of a film, one after the other. The first group of pictures has no B frames directly after its
+/// I frame: they would be coded from an earlier anchor.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
     pattern: Pattern,

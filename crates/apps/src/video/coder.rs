@@ -30,7 +30,7 @@ pub struct Coder {
     /// Smallest relative change of the rate: 0.05 by default.
     #[serde(default = "usual_dead")]
     pub dead: f64,
-    /// Relative size of an increase: 0.1 by default.
+    /// Relative size of an increase: 0.1 by default. With `layers` the rate rises to the next layer instead.
     #[serde(default = "usual_rise")]
     pub rise: f64,
     /// Time from a change of the rate to the next increase: "1 s" by default.

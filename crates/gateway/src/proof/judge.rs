@@ -48,7 +48,7 @@ pub enum ProofState {
 pub struct ProofStatus {
     /// What is known.
     pub state: ProofState,
-    /// Since when, seconds.
+    /// For how long, seconds.
     pub lasts: Option<f64>,
     /// Why it is not known to work, and what to do.
     pub cause: Option<String>,
@@ -114,7 +114,7 @@ pub(super) struct Judge {
     /// When a pause has last ended, and the hold from then on. Without a hold, each change on a machine whose rules or routes change all
     /// the time would cost hosts SYNs.
     hold: Option<(Instant, Duration)>,
-    /// Packets of the gateway's host have passed to the link, or to it, since the last change.
+    /// Packets have passed from the gateway's host to the link, or back, since the last change.
     crossed: bool,
     /// Connections are not tracked for the gateway's sake: the table was full, and nobody else needs it.
     untracked: bool,
@@ -555,7 +555,7 @@ mod tests {
         assert_eq!(c.see(true, Some(Ok(()))), ProofState::Works);
         c.counters.out.before = 3;
         assert_eq!(c.see(true, Some(Ok(()))), ProofState::Withdrawn);
-        // Each change may have removed the cause; it is asked less and less often.
+        // Each change may have removed the cause; interception is tried again less and less often.
         let mut tried = Vec::new();
         while c.at < 250 {
             if c.see(true, None) == ProofState::Unproven {

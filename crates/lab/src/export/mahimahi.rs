@@ -1,6 +1,6 @@
 //! Mahimahi traces: the times when packets could leave on the links of a run.
 //!
-//! A trace holds the capacity of a link, not its use: the configured rate, with trace files, events and down times.
+//! A trace holds the capacity of a link, not its use: the configured rate, with trace files, fades, events and down times.
 //! Nothing of it is measured, so no series is needed.
 
 use super::recorded::{Recorded, runs};
@@ -20,7 +20,7 @@ const MOST: usize = 20_000_000;
 /// returns the files.
 ///
 /// # Errors
-/// If no link has a rate, a trace would be too long, or a file cannot be read or written.
+/// If no link of a run has a rate, a link never transmits, a trace would be too long, or a file cannot be read or written.
 pub fn mahimahi(results: &Path, out: &Path) -> Result<Vec<PathBuf>, LabError> {
     let mut written = Vec::new();
     for run in runs(results)? {

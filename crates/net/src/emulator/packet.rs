@@ -25,7 +25,8 @@ pub struct Class {
 }
 
 impl Class {
-    /// Parses the headers; `None` if the bytes are not an IP packet.
+    /// Parses the headers; `None` if the bytes are not an IP packet. Extension headers of IPv6 are not read: behind them, ports and
+    /// acknowledgements go unseen.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Option<Self> {
         let (class, header, total, protocol, addresses) = match bytes.first()? >> 4 {
@@ -33,7 +34,7 @@ impl Class {
                 let fixed = bytes.first_chunk::<{ ip::V4_HEADER }>()?;
                 let header = usize::from(fixed[0] & 15) * 4;
                 let total = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
-                // Ports are in the first fragment only.
+                // Ports are in the first fragment only. The protocol number 255 is reserved, so it stands for none.
                 let is_first = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x1fff == 0;
                 (fixed[1], header, total, if is_first { fixed[9] } else { 255 }, &fixed[12..])
             }
@@ -50,6 +51,7 @@ impl Class {
             [a, b, c, d] => Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))),
             _ => None,
         };
+        // FNV-1a.
         let flow = addresses
             .iter()
             .chain(ports)

@@ -86,6 +86,9 @@ pub enum Unsupported {
     /// Data that crosses links against the path.
     #[error("direction = \"reverse\" is simulated only: leave it out for this world")]
     Reverse,
+    /// A DSCP, which neither datagrams nor the kernel's packets have here.
+    #[error("dscp is set in the world sim, and over TCP in the world wire: leave out `dscp` for this world")]
+    Dscp,
     /// The same as [`Self::Oracle`], for a rate-controlled flow.
     #[error(
         "ignore-corruption knows why each packet was lost, which only the simulator does: write transport = \"tfrc\" for this world"

@@ -107,6 +107,10 @@ fn check(group: &FlowGroup, world: &World) -> Result<(), Unsupported> {
     if !group.sends_forward() {
         return Err(Unsupported::Reverse);
     }
+    let ours_over_tcp = *world == World::Ours && !group.transport.sends_datagrams();
+    if group.dscp != 0 && !ours_over_tcp {
+        return Err(Unsupported::Dscp);
+    }
     if group.transport.rate().is_some() && *world != World::Ours {
         return Err(Unsupported::OursOnly { name: group.transport.name() });
     }
@@ -218,6 +222,11 @@ mod tests {
         assert!(checked("chain = { kind = \"e2e\" }", true).unwrap_err().contains("leave out `chain`"));
         assert!(checked("direction = \"reverse\"", true).unwrap_err().contains("simulated only"));
         assert!(checked("direction = \"forward\"\nclose = true", false).is_ok());
+        let marked = "dscp = \"EF\"";
+        assert_eq!(checked(marked, true), Ok(()));
+        assert!(checked(marked, false).unwrap_err().contains("leave out `dscp`"));
+        assert!(check(&group(marked), &World::OursToKernel).is_err());
+        assert!(checked(&format!("{marked}\ntransport = \"tfrc\""), true).is_err());
         let e = checked("transport = \"tfrc\"", false).unwrap_err();
         assert!(e.contains("sim and wire"), "{e}");
         assert!(check(&group("transport = \"ssvp\""), &World::OursToKernel).is_err());

@@ -206,7 +206,7 @@ impl World {
     }
 }
 
-/// A stream of bytes that are all different from those at other places.
+/// Writes the bytes of a stream from the place `from` on. They depend on their place, so that lost, repeated or exchanged bytes show.
 pub fn fill(from: u64, out: &mut [u8]) {
     for (at, b) in (from..).zip(out) {
         *b = (at ^ (at >> 8) ^ (at >> 16).wrapping_mul(31)) as u8;
@@ -303,8 +303,8 @@ pub fn accepted(host: &mut Host) -> Option<ConnId> {
     seen.into_iter().find(|id| host.conn(*id).is_some_and(|c| c.accepted_at().is_some()))
 }
 
-/// One connection to port 80: the client sends `up` bytes, the server `down`; runs until both have read to the end, or
-/// until nothing happens any more. Checks the bytes. Returns client, server and their ids.
+/// One connection to port 80: the client sends `up` bytes, the server `down`; runs until both ends are over, one fails, or
+/// nothing happens any more. Returns client, server and their ids, for [`check`].
 pub fn transfer(
     w: &mut World,
     v6: bool,

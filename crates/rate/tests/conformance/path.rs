@@ -69,7 +69,7 @@ pub(crate) struct World {
     pub(crate) flows: Vec<Flow>,
     link: Link,
     /// Number of packets that the link has accepted, and the end of the last one's transmission.
-    offered: u64,
+    accepted: u64,
     free: Instant,
     /// Ends of the transmissions of packets that are on the link or wait for it.
     leaving: Vec<Instant>,
@@ -85,7 +85,7 @@ impl World {
             now: Instant::ZERO,
             flows: Vec::new(),
             link,
-            offered: 0,
+            accepted: 0,
             free: Instant::ZERO,
             leaving: Vec::new(),
             in_flight: BTreeMap::new(),
@@ -96,6 +96,7 @@ impl World {
     /// Adds a flow that begins at `begins`.
     pub(crate) fn flow(&mut self, config: Config, begins: Instant, app: Option<(Duration, u32)>) {
         let offered = app.map(|(gap, size)| f64::from(size) * 8.0 / gap.as_secs_f64());
+        // Headers of 28 bytes: IPv4 and UDP.
         let config = config.resolve(app.map(|(_, size)| size.into()), offered, 28).expect("a configuration");
         let mut sender = Sender::new(begins, &config);
         if app.is_none() {
@@ -175,8 +176,8 @@ impl World {
             self.dropped += 1;
             return;
         }
-        let lost = (self.link.loses)(self.offered);
-        self.offered += 1;
+        let lost = (self.link.loses)(self.accepted);
+        self.accepted += 1;
         let takes = Duration::from_secs_f64(f64::from(data.size) / self.link.rate);
         self.free = self.free.max(now) + takes;
         self.leaving.push(self.free);

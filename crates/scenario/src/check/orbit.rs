@@ -7,7 +7,7 @@ use serde::Serialize;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_orbit::{Diversity, Relay, Tracker};
 
-/// The part of a run that is examined: a satellite pass lasts minutes, and longer runs show nothing new.
+/// The part of a run that is examined: a pass of a low satellite lasts minutes, and a longer look would add little.
 const LONGEST: Duration = Duration::from_secs(3_600);
 /// Number of passes shown on a terminal.
 const SHOWN: usize = 24;
@@ -52,7 +52,7 @@ pub struct PassCheck {
     pub until_s: f64,
     /// The lowest elevation, at the station where it is lower.
     pub elevation_min_deg: f64,
-    /// The highest elevation.
+    /// The highest elevation, at the station where it is lower.
     pub elevation_max_deg: f64,
     /// The shortest delay.
     pub delay_min_s: f64,

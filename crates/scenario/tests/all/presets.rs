@@ -237,6 +237,7 @@ const CHANGES: &[&str] = &[
     "links.sat.delay={ kind = 'normal', base = '275 ms', sigma = '1 ms' }",
     "links.sat.allow-reorder=true",
     "links.sat.ack-errors=false",
+    "links.sat.duplicate=1e-3",
     "links.sat.queue.kind=plain",
     "links.sat.queue.kind=drop-tail",
     "links.sat.queue.kind=gtnets",

@@ -112,7 +112,8 @@ impl<R: Tap> Sim<R> {
             recorder,
             delays,
         );
-        // One timer per flow, then those of the sampler and of the changes, then those of connections that come and go.
+        // One timer per flow, then those of the sampler, of the changes, of the segments that gateways repair, and of connections that come
+        // and go.
         // Sampler and changes have dummy flows, so that a timer and its flow have the same number.
         let mut timers = Tournament::new(flows.len() + 2);
         for (i, r) in (0..named_flows).zip(&records) {

@@ -206,7 +206,8 @@ impl<S: Store> Connection<S> {
         Ok(())
     }
 
-    /// Handles everything but plain data and acknowledgements, in any synchronised state.
+    /// Handles what is left: a segment in SYN-RECEIVED or a later state that is neither a probe nor for
+    /// [`Self::established_segment`].
     pub(super) fn synchronised_segment(
         &mut self,
         now: Instant,

@@ -26,7 +26,7 @@ fn share(input: &mut ByteReader<'_>) -> f64 {
     f64::from(input.byte()) / 255.0
 }
 
-/// Every kind of queue.
+/// Every kind of queue but the one that compacts acknowledgements, whose other half is behind the link.
 fn discipline(input: &mut ByteReader<'_>) -> Discipline {
     let victim = if input.one_in(2) { Victim::Oldest } else { Victim::Youngest };
     // Switches of the queues that have any.

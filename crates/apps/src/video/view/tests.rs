@@ -90,7 +90,7 @@ fn a_short_film_is_shown_even_if_its_end_is_reported_after_its_last_byte() {
 fn late_frames_are_useless_and_so_are_frames_coded_from_them() {
     let mut v = viewer(true);
     film(&mut v, 8);
-    // Frame 1 comes 1.2 s after it was produced: 2 and 3 wait behind it and are in time, but cannot be decoded.
+    // Frame 1 is complete 1.03 s after it was produced: 2 and 3 wait behind it and are in time, but cannot be decoded.
     let bytes = |n: u64| Arrival::InOrder { bytes: 960 * n };
     v.arrived(at(300), &bytes(1));
     v.arrived(at(1060), &bytes(1));
@@ -284,14 +284,14 @@ fn streams_by_definition() {
     for _ in 0..30 {
         let film = random_film(&mut rng, 300);
         let total: u64 = film.iter().map(|f| f.bytes).sum();
-        // The stream arrives in jumps: (time in ms, bytes in order). No byte arrives before it was produced.
-        let produced = |ms: u64| -> u64 {
+        // The stream arrives in jumps: (time in ms, bytes in order). A byte takes at least 270 ms, the delay of the network.
+        let available = |ms: u64| -> u64 {
             film.iter().filter(|f| f.at + Duration::from_millis(270) <= at(ms)).map(|f| f.bytes).sum()
         };
         let (mut arrived, mut jumps) = (0, Vec::new());
         let mut ms = 270;
         while arrived < total {
-            let most = produced(ms);
+            let most = available(ms);
             if rng.unit() < 0.7 && most > arrived {
                 arrived += 1 + rng.below(most - arrived);
                 jumps.push((ms, arrived));
@@ -337,7 +337,7 @@ fn streams_by_definition() {
         let ok = decodable(&film, &in_time);
         assert!((0..300).all(|i| judged(&i)));
         assert_eq!(r.decodable, Share { part: ok.iter().filter(|ok| **ok).count() as u64, of: 300 });
-        // The play-out, frame by frame.
+        // The play-out, frame by frame: it starts with a second of film, 25 frames, and resumes with half a second, 13 frames.
         let sent: Vec<usize> = (0..300).filter(|i| complete[*i].is_some()).collect();
         let ready = |from: usize, frames: usize| {
             let enough = sent.iter().find(|i| **i + 1 >= from + frames || **i == *sent.last().unwrap());
