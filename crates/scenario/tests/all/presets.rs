@@ -252,6 +252,7 @@ const CHANGES: &[&str] = &[
     "links.sat.queue={ kind = 'cake', limit = '50 packets' }",
     "links.sat.queue={ kind = 'cake', limit = '50 packets', rate = '5 Mbit/s', tins = 'diffserv4', overhead = '14 B', framing = 'atm' }",
     "flows.bulk.dscp=EF",
+    "links.sat.queue={ kind = 'dual-pi2', limit = '50 packets', coupling = 3 }",
     "links.sat.queue={ kind = 'pie', limit = '50 packets', alpha = '0.02 /s', ecn = false }",
     "links.sat.queue={ kind = 'two-band', limit = '50 packets', low-rate = 0.1 }",
     "links.sat.queue.limit=51 packets",
