@@ -142,7 +142,8 @@ bench: $(VENV)/.python
 bench-wire:
 	cargo bench -p skyhaul-net --locked --bench throughput
 
-# Creates its own namespaces; needs root and nft. E.g. make bench-gateway GATEWAY="none bbr --seconds 20".
+# Creates its own namespaces; needs root and nft. E.g. make bench-gateway GATEWAY="none bbr --seconds 20", or piece by piece
+# GATEWAY="repair --only quic,wireguard --loss 1e-2"; WireGuard needs the programs wireguard-go and wg, ESP the kernel's (CONFIG_INET_ESP).
 bench-gateway:
 	cargo bench -p skyhaul-gateway --locked --bench gateway -- $(GATEWAY)
 

@@ -12,6 +12,7 @@
 //! make bench-gateway GATEWAY=waits                # a black hole, and an outage of 70 s
 //! make bench-gateway GATEWAY=turns                # ten downloads of a client beside one of another
 //! make bench-gateway GATEWAY="repair --runs 5"    # what cannot be split, repaired by two gateways and forwarded
+//! make bench-gateway GATEWAY="repair --only quic,wireguard --loss 1e-3,1e-2" # some columns and losses of it
 //! make bench-gateway GATEWAY="pepsal scps-like --pepsal /path/to/pepsal"
 //! ```
 //! The link has 10.4 Mbit/s and a delay of 275 ms each way, and a tail-drop queue of 50 packets; losses happen behind the queue.
@@ -29,6 +30,9 @@ mod repair;
 
 #[path = "../../tests/gateway/quic.rs"]
 mod quic;
+
+#[path = "../../tests/gateway/tunnel.rs"]
+mod tunnel;
 
 use bed::{Bed, CLIENT, FAR, Link, NEAR, Running, SERVER};
 use skyhaul_base::{Duration, Rate};
@@ -174,10 +178,8 @@ struct Arguments {
     clients: usize,
     /// Runs of each case of "repair".
     runs: usize,
-    /// "repair" measures no routers that only forward.
-    repair_alone: bool,
-    /// Keys of `[repair]` in addition, separated by semicolons.
-    keys: String,
+    /// What "repair" measures.
+    repair: repair::Choice,
     only: Vec<String>,
 }
 
@@ -194,8 +196,12 @@ impl Arguments {
             threads,
             clients,
             runs: number("--runs").unwrap_or(1),
-            repair_alone: args.iter().any(|a| a == "--alone"),
-            keys: after("--keys").unwrap_or_default().replace(';', "\n"),
+            repair: repair::Choice {
+                alone: args.iter().any(|a| a == "--alone"),
+                keys: after("--keys").unwrap_or_default().replace(';', "\n"),
+                columns: after("--only"),
+                losses: after("--loss"),
+            },
             only: args.iter().filter(known).cloned().collect(),
         }
     }
@@ -256,7 +262,7 @@ fn all(arguments: &Arguments) {
         }
     }
     if arguments.wants("repair") {
-        repair::table(arguments.seconds, arguments.runs, arguments.repair_alone, &arguments.keys);
+        repair::table(arguments.seconds, arguments.runs, &arguments.repair);
     }
     if arguments.wants("turns") {
         println!(
@@ -530,7 +536,11 @@ fn idle(connections: usize) {
 
 /// A server that sends as many bytes as it is asked for.
 fn serve(bed: &Bed) {
-    let at = SocketAddr::new(IpAddr::from([10, 2, 0, 2]), PORT);
+    serve_at(bed, [10, 2, 0, 2]);
+}
+/// As [`serve`], at this address of the server.
+fn serve_at(bed: &Bed, address: [u8; 4]) {
+    let at = SocketAddr::new(IpAddr::from(address), PORT);
     let listener = bed.spaces[SERVER].within(|| TcpListener::bind(at).expect("listens")).expect("enters");
     // Accepted connections inherit the congestion control of the listener.
     socket2::SockRef::from(&listener).set_tcp_congestion(b"cubic").expect("the kernel has CUBIC");
@@ -577,11 +587,21 @@ fn download_from(
     bytes: usize,
     note: &dyn Fn(usize),
 ) -> (usize, f64) {
+    download_between([[10, 1, 0, client], [10, 2, 0, 2]], silence, seconds, bytes, note)
+}
+/// As [`download_from`], from this address of the client to this one of the server.
+fn download_between(
+    [from, to]: [[u8; 4]; 2],
+    silence: std::time::Duration,
+    seconds: f64,
+    bytes: usize,
+    note: &dyn Fn(usize),
+) -> (usize, f64) {
     let began = Clock::now();
     let connect = || {
         let s = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None)?;
-        s.bind(&SocketAddr::from(([10, 1, 0, client], 0)).into())?;
-        s.connect(&SocketAddr::from(([10, 2, 0, 2], PORT)).into())?;
+        s.bind(&SocketAddr::from((from, 0)).into())?;
+        s.connect(&SocketAddr::from((to, PORT)).into())?;
         let mut s = TcpStream::from(s);
         s.write_all(&(bytes as u64).to_be_bytes())?;
         Ok::<_, std::io::Error>(s)

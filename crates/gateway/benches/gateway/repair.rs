@@ -1,7 +1,8 @@
 //! What two gateways that repair datagrams gain for what they cannot split.
 
 use crate::bed::{Bed, CLIENT, NEAR, Running, SERVER};
-use crate::{SILENCE, download_from, geo, quic, serve};
+use crate::tunnel::{HERE, Missing, THERE, Tunnel};
+use crate::{SILENCE, download_between, geo, quic, serve, serve_at};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_net::Clock;
 use std::net::UdpSocket;
@@ -24,10 +25,10 @@ fn gateways(bed: &Bed, keys: &str) -> [Running; 2] {
     both
 }
 
-/// The median of runs.
-fn median(mut of: Vec<f64>) -> f64 {
+/// The median of runs; `None` without any.
+fn median(mut of: Vec<f64>) -> Option<f64> {
     of.sort_by(f64::total_cmp);
-    of.get(of.len() / 2).copied().unwrap_or(f64::NAN)
+    of.get(of.len() / 2).copied()
 }
 
 /// Shares of the bytes that the far gateway has sent: symbols and repeats, and headers.
@@ -77,42 +78,149 @@ fn datagrams(bed: &Bed, seconds: f64) -> [f64; 2] {
     [p99 - least, 1.0 - delays.len() as f64 / f64::from(number)]
 }
 
-/// Prints the table; each value is the median of `runs` runs. `alone`: without the routers that only forward.
-pub(crate) fn table(seconds: f64, runs: usize, alone: bool, keys: &str) {
+/// What is measured of each case.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Column {
+    /// TCP of the kernel, which the gateways do not split.
+    Kernel,
+    Quic,
+    /// TCP of the kernel in a tunnel of WireGuard.
+    WireGuard,
+    /// TCP of the kernel in ESP.
+    Ipsec,
+    Datagrams,
+}
+
+/// The columns by the names that `--only` takes.
+const COLUMNS: [(&str, Column); 5] = [
+    ("kernel", Column::Kernel),
+    ("quic", Column::Quic),
+    ("wireguard", Column::WireGuard),
+    ("ipsec", Column::Ipsec),
+    ("datagrams", Column::Datagrams),
+];
+
+/// What is measured.
+#[derive(Default)]
+pub(crate) struct Choice {
+    /// No routers that only forward.
+    pub(crate) alone: bool,
+    /// Keys of `[repair]` in addition.
+    pub(crate) keys: String,
+    /// Names of columns, separated by commas; `None` for all.
+    pub(crate) columns: Option<String>,
+    /// Losses, separated by commas.
+    pub(crate) losses: Option<String>,
+}
+
+impl Choice {
+    fn columns(&self) -> Result<Vec<Column>, String> {
+        let Some(text) = &self.columns else { return Ok(COLUMNS.map(|(_, c)| c).into()) };
+        let of = |name: &str| COLUMNS.iter().find(|(n, _)| *n == name).map(|(_, c)| *c);
+        let known = || COLUMNS.map(|(n, _)| n).join(", ");
+        text.split(',')
+            .map(|n| of(n).ok_or_else(|| format!("--only: {n:?} is no column: write some of {}", known())))
+            .collect()
+    }
+    fn losses(&self) -> Result<Vec<f64>, String> {
+        let Some(text) = &self.losses else { return Ok(vec![0.0, 1e-3, 1e-2]) };
+        let of = |t: &str| t.parse().ok().filter(|p| (0.0..1.0).contains(p));
+        text.split(',')
+            .map(|t| of(t).ok_or_else(|| format!("--loss: {t:?} is no probability: write such as 1e-3,1e-2")))
+            .collect()
+    }
+}
+
+/// Goodput of a download through the gateways, Mbit/s, between these addresses of the client and the server.
+fn goodput(bed: &Bed, between: [[u8; 4]; 2], seconds: f64) -> f64 {
+    let download = || download_between(between, SILENCE, seconds, usize::MAX, &|_| {});
+    let (bytes, took) = bed.spaces[CLIENT].within(download).expect("enters");
+    bytes as f64 * 8.0 / took / 1e6
+}
+/// As [`goodput`], in a tunnel.
+fn inside(bed: &Bed, tunnel: Result<Tunnel<'_>, Missing>, seconds: f64) -> Result<f64, Missing> {
+    let _tunnel = tunnel?;
+    serve_at(bed, THERE);
+    Ok(goodput(bed, [HERE, THERE], seconds))
+}
+
+/// Prints the table; each value is the median of `runs` runs, and "–" where nothing was measured.
+pub(crate) fn table(seconds: f64, runs: usize, choice: &Choice) {
+    let (chosen, losses) = match (choice.columns(), choice.losses()) {
+        (Ok(columns), Ok(losses)) => (columns, losses),
+        (Err(e), _) | (_, Err(e)) => {
+            eprintln!("{e}");
+            std::process::exit(2);
+        }
+    };
+    let wants = |column| chosen.contains(&column);
     println!(
         "\ndatagrams over GEO, with two gateways that repair them and with routers that forward them; median of {runs}"
     );
     println!(
-        "gateways  loss     kernel CUBIC Mbit/s   QUIC (CUBIC) Mbit/s   datagrams: p99 above least ms   lost     symbols and repeats   headers   late"
+        "gateways  loss     CUBIC, Mbit/s: kernel    QUIC   in WireGuard   in ESP   datagrams: p99 above least ms    lost   symbols and repeats   headers   late"
     );
     let time = std::time::Duration::from_secs_f64(seconds);
-    for loss in [0.0, 1e-3, 1e-2] {
-        for repair in [false, true].into_iter().filter(|repair| *repair || !alone) {
+    let mut lacks: Vec<String> = Vec::new();
+    for loss in losses {
+        for repair in [false, true].into_iter().filter(|repair| *repair || !choice.alone) {
             let counters = [&crate::bed::CARRIED, &crate::bed::LATE];
             counters.iter().for_each(|c| c.store(0, Ordering::Relaxed));
-            let mut columns: [Vec<f64>; 6] = Default::default();
+            let mut columns: [Vec<f64>; 8] = Default::default();
             for _ in 0..runs {
                 let Some(bed) = Bed::new("repair", geo(loss)) else { return };
-                let both = repair.then(|| gateways(&bed, keys));
-                serve(&bed);
-                let download = || download_from(2, SILENCE, seconds, usize::MAX, &|_| {});
-                let (bytes, took) = bed.spaces[CLIENT].within(download).expect("enters");
-                let mbit = |bytes: f64, seconds: f64| bytes * 8.0 / seconds / 1e6;
-                columns[0].push(mbit(bytes as f64, took));
-                columns[1].push(mbit(quic::download(&bed, time) as f64, seconds));
-                let [symbols, headers] = both.as_ref().map_or([0.0; 2], |[_, far]| overhead(far));
-                let [p99, lost] = datagrams(&bed, seconds);
-                for (column, value) in columns[2..].iter_mut().zip([p99 * 1e3, lost, symbols, headers]) {
-                    column.push(value);
+                let both = repair.then(|| gateways(&bed, &choice.keys));
+                if wants(Column::Kernel) {
+                    serve(&bed);
+                    columns[0].push(goodput(&bed, [[10, 1, 0, 2], [10, 2, 0, 2]], seconds));
+                }
+                if wants(Column::Quic) {
+                    columns[1].push(quic::download(&bed, time) as f64 * 8.0 / seconds / 1e6);
+                }
+                for (n, column, name) in [(2, Column::WireGuard, "WireGuard"), (3, Column::Ipsec, "ESP")] {
+                    if !wants(column) {
+                        continue;
+                    }
+                    let tunnel = if n == 2 { Tunnel::wireguard(&bed) } else { Tunnel::esp(&bed) };
+                    match inside(&bed, tunnel, seconds) {
+                        Ok(rate) => columns[n].push(rate),
+                        Err(Missing { need, why }) => {
+                            let line = format!("no {name}: {need}: {why}");
+                            if !lacks.contains(&line) {
+                                lacks.push(line);
+                            }
+                        }
+                    }
+                }
+                if let Some([_, far]) = &both
+                    && columns[..4].iter().any(|c| !c.is_empty())
+                {
+                    let [symbols, headers] = overhead(far);
+                    columns[6].push(symbols);
+                    columns[7].push(headers);
+                }
+                if wants(Column::Datagrams) {
+                    let [p99, lost] = datagrams(&bed, seconds);
+                    columns[4].push(p99 * 1e3);
+                    columns[5].push(lost);
                 }
             }
-            let [tcp, quic, p99, lost, symbols, headers] = columns.map(median);
             let [carried, late] = counters.map(|c| c.load(Ordering::Relaxed) as f64);
+            let widths = [(18, 2), (8, 2), (15, 2), (9, 2), (34, 0), (8, 4), (22, 4), (10, 4)];
+            let values: String = columns
+                .into_iter()
+                .zip(widths)
+                .map(|(column, (width, digits))| match median(column) {
+                    Some(value) => format!("{value:>width$.digits$}"),
+                    None => format!("{:>width$}", "–"),
+                })
+                .collect();
             println!(
-                "{:<9} {loss:<6} {tcp:>20.2} {quic:>21.2} {p99:>31.0} {lost:>7.4} {symbols:>21.4} {headers:>9.4} {:>6.4}",
+                "{:<9} {loss:<13} {values} {:>6.4}",
                 if repair { "repair" } else { "none" },
                 late / carried
             );
         }
     }
+    lacks.iter().for_each(|line| println!("{line}"));
 }

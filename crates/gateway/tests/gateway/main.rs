@@ -20,6 +20,7 @@ mod sharing;
 mod stack;
 mod surroundings;
 mod threads;
+mod tunnel;
 
 use bed::{Bed, CLIENT, FAR, Link, NEAR, SERVER};
 use sha2::{Digest, Sha256};

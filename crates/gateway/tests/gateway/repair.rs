@@ -2,20 +2,30 @@
 
 use crate::bed::{Bed, CLIENT, FAR, Link, NEAR, Noise, Running, SERVER};
 use crate::firewall::{rules, sh, waits_for};
+use crate::tunnel::{Missing, THERE, Tunnel};
 use crate::{PORT, calm, echo, exchange, listen, many, quic, server};
+use hkdf::Hkdf;
+use hmac::{Hmac, Mac};
 use nix::sys::socket::{getsockopt, sockopt};
+use sha2::Sha256;
 use skyhaul_base::{Duration, Rate};
 use skyhaul_gateway::{Config, doctor};
+use skyhaul_testkit::need;
 use std::io::Write;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-pub(crate) const ALL: [(&str, fn()); 10] = [
+pub(crate) const ALL: [(&str, fn()); 15] = [
     ("datagrams_arrive_in_spite_of_losses", datagrams_arrive_in_spite_of_losses),
     ("quic_is_faster_with_repair", quic_is_faster_with_repair),
+    ("what_is_in_wireguard_is_repaired", what_is_in_wireguard_is_repaired),
+    ("what_is_in_esp_is_repaired", what_is_in_esp_is_repaired),
     ("a_peer_that_is_killed_is_bypassed", a_peer_that_is_killed_is_bypassed),
+    ("a_peer_of_another_version_is_bypassed", a_peer_of_another_version_is_bypassed),
+    ("a_peer_that_is_overloaded_is_bypassed", a_peer_that_is_overloaded_is_bypassed),
+    ("classes_are_those_of_the_datagrams", classes_are_those_of_the_datagrams),
     ("a_firewall_that_drops_datagrams_ends_repair", a_firewall_that_drops_datagrams_ends_repair),
     ("with_another_key_datagrams_are_forwarded", with_another_key_datagrams_are_forwarded),
     ("what_arrives_twice_or_from_strangers_does_nothing", what_arrives_twice_or_from_strangers_does_nothing),
@@ -162,6 +172,136 @@ fn quic_is_faster_with_repair() {
     };
     let (Some(without), Some(with)) = (goodput(false), goodput(true)) else { return };
     assert!(with > 2.0 * without, "{with} bytes with repair, {without} without");
+}
+
+/// TCP in a tunnel arrives whole, and the packets of the tunnel are repaired.
+fn through(bed: &Bed, open: impl Fn(&Bed) -> Result<Tunnel<'_>, Missing>) {
+    let [near, far] = both(bed);
+    let _tunnel = match open(bed) {
+        Ok(tunnel) => tunnel,
+        Err(Missing { need, why }) => return need::skip(need, why),
+    };
+    let before = [&near, &far].map(|g| total(g, "sources"));
+    let at = SocketAddr::from((THERE, PORT));
+    let serves = echo(listen(bed, at), 1);
+    bed.spaces[CLIENT].within(|| exchange(at, 1, 2_000_000)).expect("enters");
+    serves.join().expect("serves");
+    assert_eq!((near.count("from-hosts"), far.count("from-link")), (0, 0), "nothing is split");
+    for (n, gateway) in [&near, &far].into_iter().enumerate() {
+        assert!(total(gateway, "sources") - before[n] > 2_000_000 / 1380, "{}", gateway.status());
+        assert!(total(gateway, "recovered") > 0 && repairs(gateway), "{}", gateway.status());
+    }
+}
+fn what_is_in_wireguard_is_repaired() {
+    let Some(bed) = Bed::new("wireguard", lossy(0.01)) else { return };
+    through(&bed, |bed| Tunnel::wireguard(bed));
+}
+fn what_is_in_esp_is_repaired() {
+    let Some(bed) = Bed::new("esp", lossy(0.01)) else { return };
+    through(&bed, |bed| Tunnel::esp(bed));
+}
+
+/// A hello of this version of the format, as docs/repair.md describes it.
+fn hello(version: u8, key: &str) -> Vec<u8> {
+    let mut secret = [0; 32];
+    let keys = Hkdf::<Sha256>::new(Some(b"skyhaul repair"), key.as_bytes());
+    keys.expand(b"hello", &mut secret).expect("is short");
+    let mut hello = vec![version << 4 | 15];
+    hello.extend([5; 16]);
+    hello.extend([0; 16]);
+    let code = Hmac::<Sha256>::new_from_slice(&secret).expect("any length").chain_update(&hello);
+    hello.extend(&code.finalize().into_bytes()[..16]);
+    hello
+}
+
+fn a_peer_of_another_version_is_bypassed() {
+    let Some(bed) = Bed::new("version", calm()) else { return };
+    let [near, far] = both(&bed);
+    let sink = Sink::open(&bed, "0.0.0.0:7001");
+    let (mut far, mut newer) = (Some(far), None);
+    let gap = std::time::Duration::from_millis(5);
+    send(&bed, "10.2.0.2:7001", 200, gap, |n| {
+        if let Some(far) = far.take_if(|_| n == 100) {
+            far.kill();
+            let open = || UdpSocket::bind("10.9.0.2:21321").expect("binds");
+            newer = Some(bed.spaces[FAR].within(open).expect("enters"));
+        }
+        if let (Some(newer), 0) = (&newer, n % 50) {
+            let _ = newer.send_to(&hello(2, KEY), "10.9.0.1:21321");
+        }
+        n < 600
+    });
+    // 200 datagrams are a second.
+    let got = sink.close();
+    let lost: Vec<u32> = (0..600).filter(|n| !got.contains(n)).collect();
+    assert!(!lost.is_empty() && lost.len() <= 200, "{} lost: {lost:?}", lost.len());
+    assert!(!repairs(&near));
+    let says = || {
+        let newer = newer.as_ref().expect("was opened");
+        let _ = newer.send_to(&hello(2, KEY), "10.9.0.1:21321");
+        let status = near.status();
+        let why = status["repair"]["cause"].as_str().unwrap_or_default();
+        why.starts_with("10.9.0.2:21321 has version 2 of the format")
+            && why.contains("install the same release")
+    };
+    waits_for("the version is the reason", says);
+    drop(newer);
+    let far = start(&bed, FAR);
+    waits_for("repair with the same release", || repairs(&near) && repairs(&far));
+}
+
+/// The far gateway stands still for a moment, while more arrives than the kernel keeps for it.
+fn a_peer_that_is_overloaded_is_bypassed() {
+    let Some(bed) = Bed::new("overload", calm()) else { return };
+    let [near, far] = both(&bed);
+    let says = |gateway: &Running, what: &str| {
+        gateway.status()["repair"]["cause"].as_str().unwrap_or_default().contains(what)
+    };
+    let signal = |name: &str| sh(&bed, FAR, &format!("kill -{name} {}", far.child.id()));
+    let flood = bed.spaces[SERVER].within(|| UdpSocket::bind("0.0.0.0:0").expect("binds")).expect("enters");
+    signal("STOP");
+    for _ in 0..3000 {
+        flood.send_to(&[7; 100], "10.1.0.2:7001").expect("sends");
+        std::thread::sleep(std::time::Duration::from_micros(50));
+    }
+    signal("CONT");
+    waits_for("it says that it cannot keep up", || says(&far, "cannot keep up"));
+    waits_for("the other one knows", || says(&near, "cannot do it at present"));
+    // What is forwarded arrives without their help.
+    let before = total(&near, "sources");
+    let sink = Sink::open(&bed, "0.0.0.0:7001");
+    send(&bed, "10.2.0.2:7001", 200, SLOWLY, |n| n < 200);
+    assert_eq!(sink.close().len(), 200);
+    assert_eq!(total(&near, "sources"), before);
+    waits_for("repair again", || repairs(&near) && repairs(&far));
+}
+
+/// The packet between the gateways has the DSCP of the datagram in it, and the datagram keeps its own.
+fn classes_are_those_of_the_datagrams() {
+    let Some(bed) = Bed::new("classes", calm()) else { return };
+    let _both = both(&bed);
+    let count = |at: usize, port: u16| {
+        rules(
+            &bed,
+            at,
+            &format!(
+                "table inet seen {{ chain seen {{ type filter hook input priority -400; udp dport {port} ip dscp ef counter }} }}"
+            ),
+        );
+    };
+    count(FAR, 21321);
+    count(SERVER, 7001);
+    let sink = Sink::open(&bed, "0.0.0.0:7001");
+    let socket = bed.spaces[CLIENT].within(|| UdpSocket::bind("0.0.0.0:0").expect("binds")).expect("enters");
+    socket2::SockRef::from(&socket).set_tos_v4(46 << 2).expect("sets");
+    for n in 0..50_u32 {
+        socket.send_to(&n.to_be_bytes(), "10.2.0.2:7001").expect("sends");
+        std::thread::sleep(SLOWLY);
+    }
+    assert_eq!(sink.close().len(), 50);
+    for at in [FAR, SERVER] {
+        sh(&bed, at, "nft list table inet seen | grep -q 'counter packets 50 '");
+    }
 }
 
 fn a_peer_that_is_killed_is_bypassed() {
