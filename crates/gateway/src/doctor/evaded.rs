@@ -51,7 +51,7 @@ fn key(rule: &Value) -> Key {
 }
 
 /// A direction of connections: the interface at which their SYNs arrive, and the interface through which their SYNs would leave.
-type Direction<'a> = (&'a str, &'a str);
+pub(super) type Direction<'a> = (&'a str, &'a str);
 
 fn evaded_of(config: &Config, listed: &Value, texts: &BTreeMap<Key, String>) -> Vec<Finding> {
     let objects = listed["nftables"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -169,7 +169,7 @@ fn reached<'a>(all: &'a [Value], chain: &'a Value, direction: Direction<'_>) -> 
     reached
 }
 
-fn expressions(rule: &Value) -> impl Iterator<Item = &Value> {
+pub(super) fn expressions(rule: &Value) -> impl Iterator<Item = &Value> {
     rule["expr"].as_array().into_iter().flatten()
 }
 /// Whether a rule ends with one of these verdicts.
@@ -186,7 +186,7 @@ fn values(right: &Value) -> Vec<&Value> {
 }
 
 /// Whether the SYN of a connection in this direction may meet all conditions of a rule.
-fn applies(rule: &Value, (from, to): Direction<'_>) -> bool {
+pub(super) fn applies(rule: &Value, (from, to): Direction<'_>) -> bool {
     expressions(rule).filter_map(|e| e.get("match")).all(|m| {
         let (left, values) = (&m["left"], values(&m["right"]));
         // The elements of a set with a name are not looked up: the SYN may meet the condition.

@@ -1,16 +1,21 @@
 //! Checks of the repair of datagrams.
 
-use super::{Finding, doubt, finding};
+use super::{Finding, doubt, evaded, finding};
 use crate::config::Config;
-use crate::repair::{Settings, key_of};
+use crate::repair::{DUMMY, Settings, key_of};
 use crate::status::Status;
+use crate::{nft, rules};
+use serde_json::Value;
 use skyhaul_net::routing::{self, Route};
+use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
 
 /// The key, the route to the other gateway, and the gateway that runs, if `status` is that of one; nothing if the file repairs nothing.
 pub(super) fn examine(config: &Config, status: Option<&Status>) -> Vec<Finding> {
     let Some(settings) = &config.repair else { return Vec::new() };
-    let mut all = vec![key(settings), route(config, settings)];
+    let mut all = vec![key(settings)];
+    all.extend(settings.peer_at().map(|peer| route(config, peer.ip())));
+    all.extend(nft::ruleset().and_then(|listed| hidden(config, &listed)));
     all.extend(config.repair.as_ref().and_then(|_| status?.repair.as_ref()).map(|r| {
         let what = "repair of datagrams";
         match &r.cause {
@@ -37,9 +42,43 @@ fn key(settings: &Settings) -> Finding {
     }
 }
 
+/// Whether rules of other programs hide addresses at the link: repaired datagrams leave by another interface.
+fn hidden(config: &Config, listed: &Value) -> Option<Finding> {
+    let (link, tun) = (config.satellite.interface.as_str(), config.repair_interface());
+    let hosts = config.terrestrial.as_ref().map_or("", |t| &t.interface);
+    let own = rules::table(config);
+    let all = listed["nftables"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let theirs = |at: &str, words: &[&str]| {
+        let found = all.iter().map(|o| &o["rule"]).find(|rule| {
+            rule["table"] != own.as_str()
+                && evaded::expressions(rule).any(|e| words.iter().any(|w| e.get(w).is_some()))
+                && evaded::applies(rule, (hosts, at))
+        })?;
+        let name = |key: &str| found[key].as_str().unwrap_or_default();
+        Some(format!("{} {} {}", name("family"), name("table"), name("chain")))
+    };
+    if let Some(chain) = theirs(&tun, &["masquerade"]) {
+        let message = format!(
+            "gives repaired datagrams at {tun} the address {}, to which no answer finds its way: except them from masquerade, and write snat \
+             to an address of {link} in its place",
+            DUMMY.0
+        );
+        return Some(doubt(format!("chain {chain}"), message));
+    }
+    let chain = theirs(link, &["masquerade", "snat"])?;
+    if theirs(&tun, &["snat"]).is_some() {
+        return None;
+    }
+    let message = format!(
+        "hides addresses at {link}, and not those of repaired datagrams, which leave by {tun}: hide them there, too (nft insert rule {chain} \
+         oifname {tun} snat to ADDRESS), or leave out [repair]"
+    );
+    Some(doubt(format!("chain {chain}"), message))
+}
+
 /// Whether packets to the other gateway leave by the satellite interface.
-fn route(config: &Config, settings: &Settings) -> Finding {
-    let (peer, link) = (settings.peer.address, &config.satellite.interface);
+fn route(config: &Config, peer: IpAddr) -> Finding {
+    let link = &config.satellite.interface;
     let what = format!("repair.peer {peer}");
     let index = nix::net::if_::if_nametoindex(link.as_str()).ok();
     match (routing::route_to(peer, None), index) {
@@ -58,5 +97,36 @@ fn route(config: &Config, settings: &Settings) -> Finding {
         ),
         // Without the interface there is a finding about that; without an answer there is nothing to say.
         _ => doubt(what, "the route to it is not known"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn hidden_addresses_are_named_with_the_remedy() {
+        let file = "name = \"a\"\n[terrestrial]\ninterface = \"lan0\"\n[satellite]\ninterface = \"sat0\"\nrate = \"1 Mbit/s\"\n[repair]\n\
+                    peer = \"192.0.2.1\"\nkey = \"0123456789abcdef0123456789abcdef\"\n";
+        let config = Config::parse("g.toml", file).expect("is good");
+        let rule = |table: &str, out: Option<&str>, verdict: Value| {
+            let left = json!({ "meta": { "key": "oifname" } });
+            let condition = out.map(|name| json!({ "match": { "op": "==", "left": left, "right": name } }));
+            let expr: Vec<Value> = condition.into_iter().chain([verdict]).collect();
+            json!({ "rule": { "family": "ip", "table": table, "chain": "post", "expr": expr } })
+        };
+        let says = |rules: &[Value]| hidden(&config, &json!({ "nftables": rules })).map(|f| f.message);
+        let (masquerade, snat) = (json!({ "masquerade": null }), json!({ "snat": { "addr": "192.0.2.7" } }));
+        let at_link = rule("nat", Some("sat0"), masquerade.clone());
+        assert_eq!(says(&[rule("nat", Some("eth9"), masquerade.clone())]), None);
+        assert_eq!(says(&[rule(&rules::table(&config), Some("sat0"), masquerade.clone())]), None, "our own");
+        let only_there = says(std::slice::from_ref(&at_link)).expect("a finding");
+        assert!(only_there.contains("which leave by skr-a: hide them there, too"), "{only_there}");
+        assert_eq!(says(&[at_link, rule("nat", Some("skr-a"), snat)]), None);
+        for out in [Some("skr-a"), Some("sk*"), None] {
+            let there = says(&[rule("nat", out, masquerade.clone())]).expect("a finding");
+            assert!(there.contains("the address 192.0.0.8") && there.contains("write snat"), "{there}");
+        }
     }
 }

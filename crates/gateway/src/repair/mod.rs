@@ -30,7 +30,7 @@ mod share;
 mod status;
 
 pub(crate) use fuzzed::packets;
-pub(crate) use service::{Service, View, key_of};
+pub(crate) use service::{DUMMY, Service, View, key_of};
 pub use settings::Settings;
 pub(crate) use share::Share;
 pub use status::{RepairStatus, Totals};

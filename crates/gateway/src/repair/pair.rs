@@ -115,7 +115,7 @@ pub(super) fn datagram(number: u32, class: u8, size: usize) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::super::hello::Hello;
-    use super::super::path::Cause;
+    use super::super::path::{Cause, Origin};
     use super::*;
     use skyhaul_repair::wire::VERSION;
 
@@ -274,7 +274,9 @@ mod tests {
             for _ in 0..3000 {
                 let mut packet = all[rng.below(all.len() as u64) as usize].clone();
                 let now = pair.now;
-                pair.ends[rng.below(2) as usize].receive(now, &mut packet, false);
+                // Nothing of it says that the other end is where it comes from.
+                let origin = pair.ends[rng.below(2) as usize].receive(now, &mut packet, false);
+                assert_eq!(origin, Origin::Unknown);
                 if rng.below(10) == 0 {
                     pair.run(Duration::from_millis(1));
                 }
@@ -294,6 +296,32 @@ mod tests {
         }
         let t = pair.ends[0].totals();
         assert!(t.forged > 0 && t.replayed > 0, "{t:?}");
+    }
+
+    /// Each packet that passes, and what it says of its origin: first, and when it is sent again to either end.
+    #[test]
+    fn only_what_is_new_says_where_the_other_end_is() {
+        let mut pair = Pair::new(GEO);
+        let mut firsts = [0; 2];
+        for n in 0..4000_u32 {
+            pair.serve();
+            pair.now += Duration::from_millis(1);
+            let now = pair.now;
+            if pair.ends[0].repairs() {
+                assert!(pair.ends[0].offer(now, &datagram(n, 0, 100)));
+            }
+            for side in 0..2 {
+                while pair.flying[side].front().is_some_and(|(at, ..)| *at <= now) {
+                    let Some((_, packet, _)) = pair.flying[side].pop_front() else { break };
+                    let mut origin = |side: usize| pair.ends[side].receive(now, &mut packet.clone(), false);
+                    firsts[side] += u32::from(origin(side) == Origin::Peer);
+                    // A copy, and one that is sent back. The first hello of a handshake may be answered, but moves nothing.
+                    assert_ne!(origin(side), Origin::Peer);
+                    assert_ne!(origin(1 - side), Origin::Peer);
+                }
+            }
+        }
+        assert!(repairs(&pair) && firsts.iter().all(|n| *n > 20), "{firsts:?}");
     }
 
     #[test]
@@ -329,7 +357,7 @@ mod tests {
             let mut out = Vec::new();
             let mut outer = 0;
             while outer & 0xfc == 0 {
-                outer = pair.ends[0].poll_transmit(now, &mut out).expect("a frame");
+                outer = pair.ends[0].poll_transmit(now, &mut out).expect("a frame").class;
             }
             assert_eq!(outer, class, "DSCP and ECN of the datagram");
             pair.flying[1].push_back((now + GEO, out, true));

@@ -51,6 +51,33 @@ pub(super) enum Cause {
     Blocked(Blocked),
 }
 
+/// What a packet says about where the other gateway is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// Nothing.
+    Unknown,
+    /// Somebody has sent a hello, which may be a recorded one: an answer may go to where it came from, and nothing else.
+    Asks,
+    /// It was there when it sent this, and has sent nothing like it before: an answer in the handshake, or a sign of life with a
+    /// new counter.
+    Peer,
+}
+
+/// A packet to the other gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Outgoing {
+    /// Its traffic class.
+    pub(super) class: u8,
+    /// Whether it answers the last hello, and goes to where that came from.
+    pub(super) is_answer: bool,
+}
+
+impl Outgoing {
+    fn of(class: u8) -> Self {
+        Self { class, is_answer: false }
+    }
+}
+
 /// The path to the other gateway.
 pub(super) struct Path {
     config: Config,
@@ -169,68 +196,81 @@ impl Path {
         session.end.offer(now, datagram, Treatment::Repaired, &mut |_, _| {}).is_ok()
     }
 
-    /// A packet from the address of the other gateway; `marked` if it was marked as congested on its way.
-    pub(super) fn receive(&mut self, now: Instant, packet: &mut [u8], marked: bool) {
+    /// A packet at the port; `marked` if it was marked as congested on its way. Returns what its source address may be.
+    pub(super) fn receive(&mut self, now: Instant, packet: &mut [u8], marked: bool) -> Origin {
         let Some(first) = packet.first().copied() else {
             self.totals.malformed += 1;
-            return;
+            return Origin::Unknown;
         };
+        let is_sign = first == VERSION << 4 | session::SIGN;
         let outcome = match (first >> 4, first & 15) {
             (_, hello::TYPE) => {
-                self.hello(now, packet);
-                return;
+                return self.hello(now, packet);
             }
             (VERSION, session::SIGN) => self.session.as_mut().map(|s| s.sign(now, packet)),
             (VERSION, _) => self.session.as_mut().map(|s| s.frame(now, packet, marked)),
             _ => Some(Err(Refused::Forged)),
         };
         match outcome {
-            Some(Ok(())) => self.take_deliveries(),
+            Some(Ok(())) => {
+                self.take_deliveries();
+                // Frames may overtake each other, so that one of before a move may come after it. Signs of before are refused.
+                return if is_sign { Origin::Peer } else { Origin::Unknown };
+            }
             // Without a session nothing can be authentic.
             None | Some(Err(Refused::Forged)) => self.totals.forged += 1,
             Some(Err(Refused::Replayed)) => self.totals.replayed += 1,
             Some(Err(Refused::Malformed)) => self.totals.malformed += 1,
         }
+        Origin::Unknown
     }
 
     /// A hello has arrived, authentic or not.
-    fn hello(&mut self, now: Instant, packet: &[u8]) {
+    fn hello(&mut self, now: Instant, packet: &[u8]) -> Origin {
         let lives = self.session.as_ref().is_some_and(|s| s.is_alive(now));
         let Some(hello) = Hello::read(packet, &self.secret) else {
             self.totals.forged += 1;
             if packet.len() == hello::LENGTH && !lives {
                 self.wrong = Some((now, Cause::Key));
             }
-            return;
+            return Origin::Unknown;
         };
         if hello.version != VERSION {
             if !lives {
                 self.wrong = Some((now, Cause::Version(hello.version)));
             }
-            return;
+            return Origin::Unknown;
         }
         let (mine, _) = self.next;
         let session = self.session.as_ref().map(|s| (s.mine, s.theirs, s.heard_at().is_none()));
         // A hello of this end that somebody has sent back.
         if hello.from == mine || session.is_some_and(|(own, ..)| own == hello.from) {
             self.totals.replayed += 1;
-            return;
+            return Origin::Unknown;
         }
         match session {
             Some((own, theirs, unheard)) if hello.from == theirs && hello.to == Some(own) => {
                 // The other end may have missed the answer that confirms the session.
-                if unheard {
-                    self.answer = Some(Hello::new(own, Some(theirs)));
+                if !unheard {
+                    return Origin::Unknown;
                 }
+                self.answer = Some(Hello::new(own, Some(theirs)));
+                Origin::Asks
             }
-            _ if lives => self.totals.replayed += 1,
+            _ if lives => {
+                self.totals.replayed += 1;
+                Origin::Unknown
+            }
             _ if hello.to == Some(mine) => {
                 self.begin(now, (mine, hello.from));
                 self.answer = Some(Hello::new(mine, Some(hello.from)));
+                // Nobody has named this identity before, and nobody can do it again: it is drawn anew.
+                Origin::Peer
             }
             _ => {
                 self.next.1 = Some(hello.from);
                 self.answer = Some(Hello::new(mine, Some(hello.from)));
+                Origin::Asks
             }
         }
     }
@@ -265,14 +305,14 @@ impl Path {
         self.delivered.pop_front()
     }
 
-    /// The next packet to the other gateway. Returns its traffic class.
-    pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<u8> {
+    /// The next packet to the other gateway.
+    pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Outgoing> {
         if self.answered_at.is_none_or(|at| now >= at + ANSWERS)
             && let Some(answer) = self.answer.take()
         {
             self.answered_at = Some(now);
             answer.write(&self.secret, out);
-            return Some(0);
+            return Some(Outgoing { class: 0, is_answer: true });
         }
         if self.hello_at <= now {
             self.hello_at = now + HELLOS;
@@ -286,16 +326,16 @@ impl Path {
             };
             if let Some(mine) = mine {
                 Hello::new(mine, theirs).write(&self.secret, out);
-                return Some(0);
+                return Some(Outgoing::of(0));
             }
         }
         let session = self.session.as_mut()?;
         if self.sign_at <= now {
             self.sign_at = now + SIGNS;
             session.write_sign(Sign { hears: session.is_alive(now), busy: now < self.paused.0 }, out);
-            return Some(0);
+            return Some(Outgoing::of(0));
         }
-        session.write_frame(now, out)
+        session.write_frame(now, out).map(Outgoing::of)
     }
 
     /// When the next call is due.

@@ -2,7 +2,7 @@
 
 use super::key::Secret;
 use super::passage::{Blocked, Watch};
-use super::path::{Cause, Path};
+use super::path::{Cause, Origin, Outgoing, Path};
 use super::settings::{KeyText, SHORTEST_KEY, Settings};
 use super::share::{Divider, Share};
 use super::status::RepairStatus;
@@ -12,10 +12,11 @@ use crate::log::Level;
 use crate::proof::News;
 use crate::rules::{self, REPAIR_TABLE};
 use crate::worker::Worker;
+use nix::sys::socket::sockopt::{RcvBufForce, RxqOvfl, SndBufForce};
 use nix::sys::socket::{
-    ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, getsockopt, recvmsg, sendmsg, setsockopt,
-    sockopt,
+    ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg, setsockopt,
 };
+use rustix::net::sockopt;
 use skyhaul_base::{Duration, Instant, Rate};
 use skyhaul_net::routing::{self, DefaultRoute};
 use skyhaul_net::tun::{self, Tun, TunConfig};
@@ -30,7 +31,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The address of the interface, which needs none of its own (RFC 7600); see [`crate::run`].
-const DUMMY: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::new(192, 0, 0, 8)), 32);
+pub(crate) const DUMMY: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::new(192, 0, 0, 8)), 32);
 /// Buffers of the socket, bytes.
 const BUFFER: usize = 4 << 20;
 /// Packets read from a descriptor before the other one is read.
@@ -139,7 +140,8 @@ impl Service {
         let _ = std::fs::write(format!("/proc/sys/net/ipv4/conf/{}/rp_filter", tun.name()), "2");
         let port = Port {
             own: settings.port,
-            peer: settings.peer_at(),
+            named: settings.peer_at(),
+            v6: settings.peer.is_v6(),
             interface: config.satellite.interface.clone(),
         };
         let socket = port.open().map_err(|e| match e.kind() {
@@ -156,6 +158,8 @@ impl Service {
             tun,
             index,
             socket: Some(socket),
+            peer: port.named,
+            asked: None,
             port,
             wait,
             view: view.clone(),
@@ -190,17 +194,23 @@ impl Service {
 /// Where the socket is.
 struct Port {
     own: u16,
-    peer: SocketAddr,
+    /// The other gateway, if the file names it.
+    named: Option<SocketAddr>,
+    v6: bool,
     interface: String,
 }
 
 impl Port {
-    /// Opens the socket at the satellite interface. The kernel passes on only what comes from the other gateway's address and port.
-    fn open(&self) -> io::Result<Socket> {
-        let v6 = self.peer.is_ipv6();
-        let domain = if v6 { Domain::IPV6 } else { Domain::IPV4 };
+    /// A socket at the satellite interface.
+    fn new_socket(&self) -> io::Result<Socket> {
+        let domain = if self.v6 { Domain::IPV6 } else { Domain::IPV4 };
         let socket = Socket::new(domain, Type::DGRAM.nonblocking().cloexec(), Some(Protocol::UDP))?;
         socket.bind_device(Some(self.interface.as_bytes()))?;
+        Ok(socket)
+    }
+    /// Opens the socket. If the file names the other gateway, the kernel passes on only what comes from its address and port.
+    fn open(&self) -> io::Result<Socket> {
+        let (v6, socket) = (self.v6, self.new_socket()?);
         if v6 {
             socket.set_only_v6(true)?;
             socket.set_recv_tclass_v6(true)?;
@@ -210,12 +220,21 @@ impl Port {
         let any: IpAddr = if v6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
         socket.bind(&SocketAddr::new(any, self.own).into())?;
         // Sizes beyond net.core.rmem_max and wmem_max need privileges.
-        let _ = setsockopt(&socket, sockopt::SndBufForce, &BUFFER);
-        let _ = setsockopt(&socket, sockopt::RcvBufForce, &BUFFER);
-        let _ = setsockopt(&socket, sockopt::RxqOvfl, &1);
+        let _ = setsockopt(&socket, SndBufForce, &BUFFER);
+        let _ = setsockopt(&socket, RcvBufForce, &BUFFER);
+        let _ = setsockopt(&socket, RxqOvfl, &1);
         // Without a route there is nobody to hear: the socket is opened again after a while.
-        let _ = socket.connect(&self.peer.into());
+        if let Some(named) = self.named {
+            let _ = socket.connect(&named.into());
+        }
         Ok(socket)
+    }
+    /// The MTU of the path to this address, which the kernel learns from routers (RFC 1191, RFC 8201). Each socket asks for the route when it
+    /// connects, and so has what was learnt until then.
+    fn mtu_to(&self, peer: SocketAddr) -> Option<u32> {
+        let socket = self.new_socket().ok()?;
+        socket.connect(&peer.into()).ok()?;
+        if self.v6 { sockopt::ipv6_mtu(&socket) } else { sockopt::ip_mtu(&socket) }.ok()
     }
 }
 
@@ -226,6 +245,10 @@ struct Carrier {
     index: u32,
     socket: Option<Socket>,
     port: Port,
+    /// Where the other gateway is: as the file says, or where it was last heard.
+    peer: Option<SocketAddr>,
+    /// Where the last hello came from.
+    asked: Option<SocketAddr>,
     wait: Wait,
     view: View,
     watch: Watch,
@@ -295,8 +318,12 @@ impl Carrier {
     fn serve(&mut self, at: Instant) {
         self.path.handle_timeout(at);
         let mut out = core::mem::take(&mut self.out);
-        while let Some(class) = self.path.poll_transmit(at, &mut out) {
-            self.send(&out, class);
+        while let Some(Outgoing { class, is_answer }) = self.path.poll_transmit(at, &mut out) {
+            // Who asks need not be the other gateway.
+            let to = if is_answer && self.port.named.is_none() { self.asked } else { self.peer };
+            if let Some(to) = to {
+                self.send(&out, to, class);
+            }
         }
         self.out = out;
         while let Some(packet) = self.path.poll_delivery() {
@@ -304,19 +331,17 @@ impl Carrier {
         }
     }
 
-    /// Sends a packet to the other gateway. What the system refuses is lost, as on a link.
-    fn send(&self, packet: &[u8], class: u8) {
+    /// Sends a packet. What the system refuses is lost, as on a link.
+    fn send(&self, packet: &[u8], to: SocketAddr, class: u8) {
         let Some(socket) = &self.socket else { return };
+        let to = self.port.named.is_none().then(|| SockaddrStorage::from(to));
         let wide = i32::from(class);
-        let with = [if self.port.peer.is_ipv6() {
-            ControlMessage::Ipv6TClass(&wide)
-        } else {
-            ControlMessage::Ipv4Tos(&class)
-        }];
+        let with =
+            [if self.port.v6 { ControlMessage::Ipv6TClass(&wide) } else { ControlMessage::Ipv4Tos(&class) }];
         let parts = [IoSlice::new(packet)];
         // A pending error about an earlier packet is reported in place of sending this one.
         for _ in 0..2 {
-            match sendmsg::<()>(socket.as_raw_fd(), &parts, &with, MsgFlags::MSG_DONTWAIT, None) {
+            match sendmsg(socket.as_raw_fd(), &parts, &with, MsgFlags::MSG_DONTWAIT, to.as_ref()) {
                 Err(nix::Error::ECONNREFUSED | nix::Error::EHOSTUNREACH | nix::Error::ENETUNREACH) => {}
                 _ => break,
             }
@@ -329,7 +354,7 @@ impl Carrier {
         let Some(raw) = self.socket.as_ref().map(AsRawFd::as_raw_fd) else { return };
         for _ in 0..BATCH {
             let mut class = 0;
-            let n = {
+            let (n, from) = {
                 let mut into = [IoSliceMut::new(&mut self.buffer)];
                 match recvmsg::<SockaddrStorage>(raw, &mut into, Some(&mut control), MsgFlags::MSG_DONTWAIT) {
                     Ok(got) => {
@@ -341,7 +366,7 @@ impl Carrier {
                                 _ => {}
                             }
                         }
-                        got.bytes
+                        (got.bytes, got.address.and_then(|a| address_of(&a)))
                     }
                     Err(nix::Error::EAGAIN) => break,
                     // Reports of routers about what was sent.
@@ -350,7 +375,14 @@ impl Carrier {
             };
             self.handled += 1;
             let Some(packet) = self.buffer.get_mut(..n) else { continue };
-            self.path.receive(now, packet, class & 3 == 3);
+            let origin = self.path.receive(now, packet, class & 3 == 3);
+            if self.port.named.is_none() {
+                match origin {
+                    Origin::Unknown => {}
+                    Origin::Asks => self.asked = from,
+                    Origin::Peer => (self.asked, self.peer) = (from, from),
+                }
+            }
         }
     }
     /// Packets of hosts.
@@ -393,12 +425,12 @@ impl Carrier {
             let rate = divider.divide(seconds, sent);
             self.set_rate(now, rate);
         }
-        self.follow_mtu();
         if let Some(blocked) = self.watch.take().filter(|_| self.routed) {
             self.path.pause_until(now + BLOCKED, Cause::Blocked(blocked));
         }
         if now >= self.looked.0 + LOOK {
             self.look(now);
+            self.follow_mtu();
             // Others may have removed the route.
             self.route();
         }
@@ -422,10 +454,9 @@ impl Carrier {
             self.path.set_rate(now, rate);
         }
     }
-    /// Adapts to the MTU of the path to the other gateway, which the kernel learns from routers (RFC 1191).
+    /// Adapts to the MTU of the path to the other gateway.
     fn follow_mtu(&mut self) {
-        let learnt = self.socket.as_ref().and_then(|s| getsockopt(s, sockopt::IpMtu).ok());
-        let Some(learnt) = learnt.and_then(|m| u32::try_from(m).ok()) else { return };
+        let Some(learnt) = self.peer.and_then(|peer| self.port.mtu_to(peer)) else { return };
         let mtu = learnt.max(LEAST_LEARNT).min(self.link_mtu);
         let before = self.path.config().largest_datagram();
         if self.path.config().mtu != Some(mtu) {
@@ -451,7 +482,7 @@ impl Carrier {
     /// Publishes the state, and a line when it has changed.
     fn tell(&mut self, now: Instant, wake: &impl Fn()) {
         let (cause, since) = self.path.cause();
-        let peer = self.port.peer;
+        let peer = self.peer;
         // A withdrawal is told at once, and any other cause when it has lasted: sessions begin with short ones.
         let due = cause.is_none() || self.told == Some(None) || now >= since + PATIENCE;
         let words = cause.map(|c| words(c, peer, self.port.own, &self.name));
@@ -459,7 +490,7 @@ impl Carrier {
         let session = self.path.session();
         let estimate = session.map(|s| s.end.estimate());
         shared.0 = RepairStatus {
-            peer: peer.to_string(),
+            peer: peer.map_or_else(|| "any".to_owned(), |p| p.to_string()),
             repairs: cause.is_none(),
             cause: words.clone(),
             lasts: (now - since).as_secs_f64(),
@@ -473,7 +504,9 @@ impl Carrier {
         if due && self.told != Some(cause) {
             self.told = Some(cause);
             let (level, event, line) = match words {
-                None => (Level::Info, "repairs", format!("datagrams to and from {peer} are repaired")),
+                None => {
+                    (Level::Info, "repairs", format!("datagrams to and from {} are repaired", name_of(peer)))
+                }
                 Some(why) => (
                     Level::Warning,
                     "repair-withdrawn",
@@ -487,25 +520,40 @@ impl Carrier {
     }
 }
 
+fn address_of(from: &SockaddrStorage) -> Option<SocketAddr> {
+    let v4 = from.as_sockaddr_in().map(|a| SocketAddr::V4((*a).into()));
+    v4.or_else(|| from.as_sockaddr_in6().map(|a| SocketAddr::V6((*a).into())))
+}
+
+fn name_of(peer: Option<SocketAddr>) -> String {
+    peer.map_or_else(|| "the other gateway".to_owned(), |p| p.to_string())
+}
+
 /// Why nothing is repaired, and the remedy.
-fn words(cause: Cause, peer: SocketAddr, port: u16, name: &str) -> String {
+fn words(cause: Cause, peer: Option<SocketAddr>, port: u16, name: &str) -> String {
+    let who = name_of(peer);
+    let peer_port = peer.map_or(port, |p| p.port());
     match cause {
+        Cause::Silent if peer.is_none() => format!(
+            "no gateway has called: name this one in repair.peer of the other gateway's file (not both may have \"any\"), and let UDP \
+             port {port} pass in both directions"
+        ),
         Cause::Silent => format!(
-            "{peer} does not answer: start a gateway with [repair] there, and let UDP port {port} pass in both directions"
+            "{who} does not answer: start a gateway with [repair] there, and let UDP port {port} pass in both directions"
         ),
         Cause::Key => {
-            format!("{peer} has another key: write the same repair.key or repair.key-file on both gateways")
+            format!("{who} has another key: write the same repair.key or repair.key-file on both gateways")
         }
         Cause::Version(v) => {
             format!(
-                "{peer} has version {v} of the format, this gateway another: install the same release on both"
+                "{who} has version {v} of the format, this gateway another: install the same release on both"
             )
         }
         Cause::Unheard => {
-            format!("{peer} hears nothing of this gateway: let UDP port {} pass towards it", peer.port())
+            format!("{who} hears nothing of this gateway: let UDP port {peer_port} pass towards it")
         }
         Cause::BusyThere => {
-            format!("{peer} cannot do it at present, or is about to stop: its status says why")
+            format!("{who} cannot do it at present, or is about to stop: its status says why")
         }
         Cause::Blocked(Blocked::In) => format!(
             "a firewall drops packets that leave by {name}: accept them in its forward chain as those of the satellite interface (oifname {name})"

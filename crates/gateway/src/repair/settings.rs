@@ -24,7 +24,7 @@ const OUTER_V6: u32 = skyhaul_repair::Config::OUTER + 20;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Settings {
-    /// Address of the other gateway at the link, and its UDP port if that is not `port`.
+    /// Address of the other gateway at the link, and its UDP port if that is not `port`; or that it calls from any.
     pub peer: Peer,
     /// UDP port of this gateway.
     #[serde(default = "port")]
@@ -97,31 +97,50 @@ pub enum Queueing {
     DropTail,
 }
 
-/// The address of the other gateway, with its port if the file names one.
+/// Where the other gateway is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Peer {
-    /// Its address.
-    pub address: IpAddr,
-    /// Its port.
-    pub port: Option<u16>,
+pub enum Peer {
+    /// At this address, with its port if the file names one.
+    At(IpAddr, Option<u16>),
+    /// At the address from which it calls, of IPv4.
+    Any,
+    /// As [`Self::Any`], of IPv6.
+    AnyV6,
+}
+
+impl Peer {
+    /// Whether packets to it are of IPv6.
+    #[must_use]
+    pub fn is_v6(self) -> bool {
+        match self {
+            Self::At(address, _) => address.is_ipv6(),
+            Self::Any => false,
+            Self::AnyV6 => true,
+        }
+    }
 }
 
 impl FromStr for Peer {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let alone = text.parse().map(|address| Self { address, port: None });
-        let both = |at: SocketAddr| Self { address: at.ip(), port: Some(at.port()) };
-        let peer = alone.or_else(|_| text.parse().map(both)).map_err(|_| {
+        match text {
+            "any" => return Ok(Self::Any),
+            "any-ipv6" => return Ok(Self::AnyV6),
+            _ => {}
+        }
+        let alone = text.parse().map(|address: IpAddr| (address, None));
+        let both = |at: SocketAddr| (at.ip(), Some(at.port()));
+        let (address, port) = alone.or_else(|_| text.parse().map(both)).map_err(|_| {
             format!(
-                "{text:?} is no address of a gateway: write \"203.0.113.9\", \"203.0.113.9:4000\" or \"[fd00::1]:4000\""
+                "{text:?} is no address of a gateway: write \"203.0.113.9\", \"203.0.113.9:4000\" or \"[fd00::1]:4000\", or \"any\" or \
+                 \"any-ipv6\" if its file names this gateway and its address may change"
             )
         })?;
-        let nowhere = peer.address.is_unspecified() || peer.address.is_multicast() || peer.port == Some(0);
-        if nowhere {
+        if address.is_unspecified() || address.is_multicast() || port == Some(0) {
             Err(format!("{text:?} is nobody's address: write that of the other gateway"))
         } else {
-            Ok(peer)
+            Ok(Self::At(address, port))
         }
     }
 }
@@ -143,10 +162,13 @@ impl fmt::Debug for KeyText {
 }
 
 impl Settings {
-    /// Where the other gateway is.
+    /// The address and port of the other gateway, if the file names them.
     #[must_use]
-    pub fn peer_at(&self) -> SocketAddr {
-        SocketAddr::new(self.peer.address, self.peer.port.unwrap_or(self.port))
+    pub fn peer_at(&self) -> Option<SocketAddr> {
+        match self.peer {
+            Peer::At(address, port) => Some(SocketAddr::new(address, port.unwrap_or(self.port))),
+            Peer::Any | Peer::AnyV6 => None,
+        }
     }
 
     /// The first key that is wrong, and what to write. `shared` is the rate of the link, if the file has one; `mtu` that of the link.
@@ -227,7 +249,7 @@ impl Settings {
             block: self.block,
             fill_time: self.fill_time.0,
             residual: self.residual,
-            outer: if self.peer.address.is_ipv6() { OUTER_V6 } else { skyhaul_repair::Config::OUTER },
+            outer: if self.peer.is_v6() { OUTER_V6 } else { skyhaul_repair::Config::OUTER },
             mtu: Some(mtu),
             low_priority: self.low_priority,
             report: self.report.0,
@@ -331,9 +353,13 @@ mod tests {
     fn the_peer_needs_an_address_and_nobody_sees_the_key() {
         let c = read(KEY).expect("is good");
         let s = c.repair.as_ref().expect("there");
-        assert_eq!(s.peer_at().to_string(), "192.0.2.1:21321");
+        assert_eq!(s.peer_at().map(|a| a.to_string()).as_deref(), Some("192.0.2.1:21321"));
         assert!(!format!("{c:?}").contains("0123456789"), "{c:?}");
-        for bad in ["sat", "0.0.0.0", "192.0.2.1:0", "224.0.0.1"] {
+        for (text, v6) in [("any", false), ("any-ipv6", true)] {
+            let peer: super::Peer = text.parse().expect(text);
+            assert_eq!((peer.is_v6(), matches!(peer, super::Peer::At(..))), (v6, false));
+        }
+        for bad in ["sat", "all", "0.0.0.0", "192.0.2.1:0", "224.0.0.1"] {
             let file = "[terrestrial]\ninterface = \"a\"\n[satellite]\ninterface = \"b\"\n[repair]\n";
             let e =
                 Config::parse("g.toml", &format!("{file}{KEY}peer = \"{bad}\"")).expect_err(bad).to_string();

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-pub(crate) const ALL: [(&str, fn()); 15] = [
+pub(crate) const ALL: [(&str, fn()); 18] = [
     ("datagrams_arrive_in_spite_of_losses", datagrams_arrive_in_spite_of_losses),
     ("quic_is_faster_with_repair", quic_is_faster_with_repair),
     ("what_is_in_wireguard_is_repaired", what_is_in_wireguard_is_repaired),
@@ -30,6 +30,9 @@ pub(crate) const ALL: [(&str, fn()); 15] = [
     ("with_another_key_datagrams_are_forwarded", with_another_key_datagrams_are_forwarded),
     ("what_arrives_twice_or_from_strangers_does_nothing", what_arrives_twice_or_from_strangers_does_nothing),
     ("repaired_paths_have_a_smaller_mtu", repaired_paths_have_a_smaller_mtu),
+    ("repaired_paths_over_ipv6_have_a_smaller_mtu", repaired_paths_over_ipv6_have_a_smaller_mtu),
+    ("a_peer_behind_nat_is_followed", a_peer_behind_nat_is_followed),
+    ("two_gateways_that_wait_say_so", two_gateways_that_wait_say_so),
     ("connections_that_are_not_split_are_repaired", connections_that_are_not_split_are_repaired),
     ("what_passes_is_not_repaired", what_passes_is_not_repaired),
     ("split_and_repaired_traffic_share_the_rate", split_and_repaired_traffic_share_the_rate),
@@ -49,6 +52,12 @@ pub(crate) fn file(at: usize, key: &str, more: &str) -> String {
 }
 fn start(bed: &Bed, at: usize) -> Running {
     bed.gateway_for(at, &file(at, KEY, ""))
+}
+/// Starts a gateway whose file says that the other one is there.
+fn start_with(bed: &Bed, at: usize, peer: &str) -> Running {
+    let usual = if at == NEAR { "10.9.0.2" } else { "10.9.0.1" };
+    let file = file(at, KEY, "").replace(&format!("peer = \"{usual}\""), &format!("peer = \"{peer}\""));
+    bed.gateway_for(at, &file)
 }
 fn repairs(gateway: &Running) -> bool {
     gateway.status()["repair"]["repairs"] == true
@@ -285,7 +294,7 @@ fn classes_are_those_of_the_datagrams() {
             &bed,
             at,
             &format!(
-                "table inet seen {{ chain seen {{ type filter hook input priority -400; udp dport {port} ip dscp ef counter }} }}"
+                "table inet seen {{\n chain seen {{\n type filter hook input priority -400;\n udp dport {port} ip dscp ef counter\n }}\n }}"
             ),
         );
     };
@@ -465,8 +474,18 @@ fn what_arrives_twice_or_from_strangers_does_nothing() {
 
 fn repaired_paths_have_a_smaller_mtu() {
     let Some(bed) = Bed::new("mtu", Link { mtu: Some([1400, 1400]), ..calm() }) else { return };
-    let [near, far] = both(&bed);
-    let sink = Sink::open(&bed, "0.0.0.0:7001");
+    smaller_mtu(&bed, both(&bed), [1442, 1342]);
+}
+/// The packets between the gateways are of IPv6; a router between them answers long ones (RFC 8201).
+fn repaired_paths_over_ipv6_have_a_smaller_mtu() {
+    let Some(bed) = Bed::new("mtu6", Link { mtu: Some([1500, 1400]), ..calm() }) else { return };
+    let both = [(NEAR, "fd09::2"), (FAR, "fd09::1")].map(|(at, peer)| start_with(&bed, at, peer));
+    waits_for("both repair", || both.iter().all(repairs));
+    smaller_mtu(&bed, both, [1422, 1322]);
+}
+/// The client learns the MTU of the repaired path from the first gateway, and then that of the link behind it.
+fn smaller_mtu(bed: &Bed, [near, far]: [Running; 2], expected: [i32; 2]) {
+    let sink = Sink::open(bed, "0.0.0.0:7001");
     let socket = bed.spaces[CLIENT]
         .within(|| {
             let socket = UdpSocket::bind("0.0.0.0:0").expect("binds");
@@ -476,7 +495,6 @@ fn repaired_paths_have_a_smaller_mtu() {
         .expect("enters");
     let mtu = || getsockopt(&socket, sockopt::IpMtu).expect("is known");
     assert_eq!(mtu(), 1500);
-    // The client learns the MTU of the repaired path from the first gateway, and then that of the link behind it.
     let learns = |most: i32| {
         waits_for("a smaller MTU", || {
             let size = mtu() as usize - 28;
@@ -484,12 +502,12 @@ fn repaired_paths_have_a_smaller_mtu() {
             mtu() <= most
         });
     };
-    learns(1442);
+    learns(expected[0]);
     waits_for("the gateway learns that of the link", || {
         let _ = socket.send(&vec![0; mtu() as usize - 28]);
-        near.status()["repair"]["mtu"].as_u64() == Some(1342)
+        near.status()["repair"]["mtu"].as_i64() == Some(expected[1].into())
     });
-    learns(1342);
+    learns(expected[1]);
     let number = 50_u32;
     for n in 1..=number {
         let mut datagram = vec![0; mtu() as usize - 28];
@@ -499,6 +517,76 @@ fn repaired_paths_have_a_smaller_mtu() {
     let got = sink.close();
     assert!((1..=number).all(|n| got.contains(&n)), "{got:?}");
     assert!(repairs(&near) && repairs(&far));
+}
+
+/// The near gateway is behind a router that hides its address and port; the far one learns them.
+fn a_peer_behind_nat_is_followed() {
+    let Some(bed) = Bed::new("nat", lossy(0.01)) else { return };
+    // The mapping is that of the zone, so that another zone begins another mapping.
+    let hide = |zone: u32, how: &str| {
+        rules(
+            &bed,
+            NEAR,
+            &format!(
+                "table ip nat\ndelete table ip nat\ntable ip nat {{\n\
+                 chain out {{\n type filter hook output priority raw;\n udp dport 21321 ct zone set {zone}\n }}\n\
+                 chain in {{\n type filter hook prerouting priority raw;\n udp sport 21321 ct zone set {zone}\n }}\n\
+                 chain post {{\n type nat hook postrouting priority srcnat;\n udp dport 21321 {how}\n }}\n}}"
+            ),
+        );
+    };
+    sh(&bed, NEAR, "ip addr add 10.9.0.50/24 dev sat0");
+    hide(1, "masquerade to :40000-40099");
+    let (near, far) = (start(&bed, NEAR), start_with(&bed, FAR, "any"));
+    waits_for("both repair", || repairs(&near) && repairs(&far));
+    let at = || far.status()["repair"]["peer"].as_str().unwrap_or_default().to_owned();
+    assert!(at().starts_with("10.9.0.1:400"), "{}", at());
+    let carries = |number: u32| {
+        let sink = Sink::open(&bed, "0.0.0.0:7001");
+        send(&bed, "10.2.0.2:7001", 200, SLOWLY, |n| n < number);
+        let got = sink.close();
+        assert!(got.len() as u32 * 100 >= number * 99, "{} of {number}", got.len());
+        got
+    };
+    carries(500);
+    // The router has forgotten the mapping, and takes another address and port. Nothing has to begin again.
+    hide(2, "snat to 10.9.0.50:50000-50099");
+    waits_for("the far gateway follows", || at().starts_with("10.9.0.50:500"));
+    waits_for("both repair", || repairs(&near) && repairs(&far));
+    carries(500);
+    // Others with the address, and without the key, move nothing.
+    let stranger =
+        bed.spaces[NEAR].within(|| UdpSocket::bind("10.9.0.1:4000").expect("binds")).expect("enters");
+    let before = at();
+    for n in 0..200_u32 {
+        let mut packet = vec![n as u8; [49, 26, 1400][n as usize % 3]];
+        packet[0] = [0x1f, 0x18, 0x10][n as usize % 3];
+        let _ = stranger.send_to(&packet, "10.9.0.2:21321");
+    }
+    waits_for("they are refused", || total(&far, "forged") > 150);
+    assert_eq!(at(), before);
+    assert_eq!((total(&near, "sessions"), total(&far, "sessions")), (1, 1));
+    assert!(repairs(&near) && repairs(&far));
+    // Downwards, to where the router leads.
+    let before = total(&near, "delivered");
+    let socket = bed.spaces[SERVER].within(|| UdpSocket::bind("0.0.0.0:0").expect("binds")).expect("enters");
+    for _ in 0..200 {
+        socket.send_to(&[7; 200], "10.1.0.2:7001").expect("sends");
+        std::thread::sleep(SLOWLY);
+    }
+    waits_for("they arrive", || total(&near, "delivered") - before >= 198);
+}
+
+fn two_gateways_that_wait_say_so() {
+    let Some(bed) = Bed::new("wait", calm()) else { return };
+    let both = [NEAR, FAR].map(|at| start_with(&bed, at, "any"));
+    let why = |g: &Running| g.status()["repair"]["cause"].as_str().unwrap_or_default().to_owned();
+    for gateway in &both {
+        assert!(why(gateway).contains("not both may have \"any\""), "{}", why(gateway));
+    }
+    let sink = Sink::open(&bed, "0.0.0.0:7001");
+    send(&bed, "10.2.0.2:7001", 200, SLOWLY, |n| n < 100);
+    assert_eq!(sink.close().len(), 100, "they are forwarded");
 }
 
 fn connections_that_are_not_split_are_repaired() {

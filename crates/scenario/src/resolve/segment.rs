@@ -120,6 +120,11 @@ fn config(at: &dyn Fn(&str) -> String, spec: &RepairSpec, directions: &[&Directi
         let why = "the gateway takes the rate from the links, so that the queue of the first one cannot have its own: leave out its `rate`";
         return refuse(at("links"), why);
     }
+    if queue.discipline.share_of_acks() < 1.0 || queue.discipline.compacts_acks() {
+        let why = "the gateway does not read the acknowledgements that the queue of the first link would thin: write another kind of queue \
+                   there";
+        return refuse(at("links"), why);
+    }
     // Each packet goes through the gateway's queue, even to an idle link: without room all would be dropped.
     if queue.limit == Limit::Packets(0) {
         queue.limit = Limit::Packets(1);

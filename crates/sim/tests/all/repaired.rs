@@ -155,6 +155,17 @@ fn what_makes_no_sense_is_refused_with_its_key() {
     let shaped = "queue = { kind = \"cake\", limit = \"100 packets\", rate = \"1 Mbit/s\" }";
     let text = datagrams(PER, "repair.pair = { links = ['sat'] }").replace("queue = \"1 BDP\"", shaped);
     refused(&text, "leave out its `rate`");
+    for thins in [
+        "{ kind = \"ack-filter\", limit = \"100 packets\" }",
+        "{ kind = \"ack-decimation\", limit = \"100 packets\", keep-every = 4 }",
+        "{ kind = \"cake\", limit = \"100 packets\", ack-filter = \"on\" }",
+    ] {
+        let text = datagrams(PER, "repair.pair = { links = ['sat'] }");
+        refused(
+            &text.replace("queue = \"1 BDP\"", &format!("queue = {thins}")),
+            "does not read the acknowledgements",
+        );
+    }
 }
 
 #[test]
