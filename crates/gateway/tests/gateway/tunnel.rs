@@ -38,9 +38,9 @@ fn sh(space: &Namespace, line: &str) -> Result<String, String> {
 fn must(space: &Namespace, line: &str) -> String {
     sh(space, line).unwrap_or_else(|e| panic!("{line}: {e}"))
 }
-/// Whether a line of a shell succeeds within ten seconds.
+/// Whether a line of a shell succeeds within half a minute: a handshake whose packet is lost is repeated after five seconds.
 fn comes(space: &Namespace, line: &str) -> bool {
-    (0..200).any(|_| {
+    (0..600).any(|_| {
         let is_there = sh(space, line).is_ok();
         if !is_there {
             std::thread::sleep(Duration::from_millis(50));
@@ -73,7 +73,9 @@ impl<'a> Tunnel<'a> {
             let public = must(&bed.spaces[at], &format!("echo {private} | wg pubkey"));
             (private, public)
         });
-        for (n, (at, _, inside)) in ENDS.into_iter().enumerate() {
+        // The server is ready when the client calls. Only one of them calls: over a long path two handshakes would cross, and each end the other.
+        for (n, calls) in [(1, ""), (0, "persistent-keepalive 5")] {
+            let (at, _, inside) = ENDS[n];
             let space = &bed.spaces[at];
             // The control socket has the name of the interface, in a folder that all namespaces share.
             let name = format!("wg{}{}", std::process::id(), ["c", "s"][n]);
@@ -92,7 +94,7 @@ impl<'a> Tunnel<'a> {
                 space,
                 &format!(
                     "echo {} | wg set {name} listen-port {PORT} private-key /dev/stdin peer {} endpoint {other}:{PORT} \
-                     allowed-ips {}/32 persistent-keepalive 5 && ip link set {name} mtu {MTU} up && ip addr add {}/24 dev {name}",
+                     allowed-ips {}/32 {calls} && ip link set {name} mtu {MTU} up && ip addr add {}/24 dev {name}",
                     keys[n].0,
                     keys[1 - n].1,
                     dotted(other_inside),
@@ -100,7 +102,7 @@ impl<'a> Tunnel<'a> {
                 ),
             );
         }
-        let (at, name, _) = &tunnel.programs[0];
+        let (at, name, _) = &tunnel.programs[1];
         let greeted = format!("wg show {name} latest-handshakes | grep -qv '\\b0$'");
         assert!(comes(&bed.spaces[*at], &greeted), "the ends of the tunnel find each other");
         Ok(tunnel)
