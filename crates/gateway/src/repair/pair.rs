@@ -269,6 +269,8 @@ mod tests {
         all.sort();
         all.dedup();
         assert!(all.len() > 50);
+        // The last of them arrive.
+        pair.run(Duration::from_secs(1));
         for round in 0..3 {
             let mut rng = Rng::stream(round, "replays");
             for _ in 0..3000 {
