@@ -312,11 +312,11 @@ mod tests {
             if pair.ends[0].repairs() {
                 assert!(pair.ends[0].offer(now, &datagram(n, 0, 100)));
             }
-            for side in 0..2 {
+            for (side, first) in firsts.iter_mut().enumerate() {
                 while pair.flying[side].front().is_some_and(|(at, ..)| *at <= now) {
                     let Some((_, packet, _)) = pair.flying[side].pop_front() else { break };
                     let mut origin = |side: usize| pair.ends[side].receive(now, &mut packet.clone(), false);
-                    firsts[side] += u32::from(origin(side) == Origin::Peer);
+                    *first += u32::from(origin(side) == Origin::Peer);
                     // A copy, and one that is sent back. The first hello of a handshake may be answered, but moves nothing.
                     assert_ne!(origin(side), Origin::Peer);
                     assert_ne!(origin(1 - side), Origin::Peer);
