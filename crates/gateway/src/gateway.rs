@@ -367,6 +367,7 @@ impl Gateway {
             memory: host.memory().held,
             paths_narrowed: host.counts().paths_narrowed,
             queues_full: 0,
+            lines_lost: self.log.as_ref().map_or(0, Log::lost),
             probes_dropped: host.counts().probes_dropped,
             classes: classes::status(&self.config.class, &host.sent_by_class()),
             held_subscribers: host.held_subscribers(),
@@ -583,7 +584,7 @@ impl Gateway {
         let in_order = cause.in_order();
         let level = if cause.is_fault() { Level::Warning } else { Level::Info };
         if let Some(log) = self.log.as_ref().filter(|l| l.wants_flows(level)) {
-            log.flow(level, record::flow(now, host, &mut flow, cause));
+            log.flow(level, record::flow(now, host, &self.config.class, &mut flow, Some(cause)));
         }
         if let (true, Some(gateway)) = (flow.link.is_established(), flow.gateway) {
             let mut peers = self.threads.peers();
@@ -627,6 +628,7 @@ impl Gateway {
         prefixes.sweep(now, self.samples(host));
         self.prefixes = prefixes;
         self.flows.iter_mut().flatten().for_each(|f| f.near.keep_alive());
+        self.report_open(now, host);
         for number in 0..self.flows.len() as u32 {
             let over = self.flow(number).filter(|f| f.is_stuck(now, stuck, idle));
             if let Some(waits) = over.map(|f| f.passed().waiting > 0) {

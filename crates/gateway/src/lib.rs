@@ -40,7 +40,7 @@
 //! status          its state and counters
 //! prefixes        its totals by network behind the link
 //! metrics         a page for Prometheus
-//! log             lines of JSON about connections and events
+//! log             lines of JSON about connections and events, to files and collectors
 //! record, cause   the line of a connection, and why the connection ended
 //! capture, qlog   packets and events of chosen connections, streamed to the program that asks for them
 //! probe           a connection that shows whether the path works

@@ -119,6 +119,9 @@ pub struct Status {
     pub paths_narrowed: u64,
     /// Packets dropped because the thread that has their connection did not take them in time.
     pub queues_full: u64,
+    /// Lines of the logs that were dropped, because they could not be written in time or at all.
+    #[serde(default)]
+    pub lines_lost: u64,
     /// Low-priority probes dropped because too many waited until nothing else was to be sent at `satellite.rate`.
     #[serde(default)]
     pub probes_dropped: u64,
@@ -263,6 +266,11 @@ impl Status {
             ("turned_away_total", "Connections refused for want of descriptors", self.turned_away),
             ("queues_full_total", "Packets dropped between threads", self.queues_full),
             (
+                "log_lines_lost_total",
+                "Lines of the logs dropped because they could not be written",
+                self.lines_lost,
+            ),
+            (
                 "probes_dropped_total",
                 "Low-priority probes dropped because too many waited",
                 self.probes_dropped,
@@ -386,6 +394,7 @@ mod tests {
             memory: 0,
             paths_narrowed: 0,
             queues_full: 0,
+            lines_lost: 0,
             probes_dropped: 0,
             classes: vec![ClassStatus { name: "ssh".into(), weight: 1, sent: 1 }],
             held_subscribers: 0,

@@ -223,15 +223,19 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
     for (what, target) in [("finished connections", &c.log.flows), ("events", &c.log.events)] {
         match target {
             None => {}
-            Some(log::Target::Stderr) => line(what, "a line of JSON each, to standard error".into()),
-            Some(log::Target::File(path)) => {
-                let rotated = c.log.rotate.map_or(String::new(), |size| {
+            Some(target) => {
+                let rotate = c.log.rotate.filter(|_| matches!(target, log::Target::File(_)));
+                let rotated = rotate.map_or(String::new(), |size| {
                     let kept = c.log.kept();
                     format!("; a new file every {:.1} MB, {kept} old ones are kept", size.0 as f64 / 1e6)
                 });
-                line(what, format!("a line of JSON each, to {}{rotated}", path.display()));
+                line(what, format!("a line of JSON each, to {target}{rotated}"));
             }
         }
+    }
+    if let Some(interval) = &c.log.interval {
+        let every = interval.0.as_secs_f64();
+        line("open connections", format!("a line every {every} s each, where those of finished ones go"));
     }
     let m = &c.metrics;
     let at = m.listen.map_or("by `run --metrics` alone".into(), |at| format!("at http://{at}/metrics"));
@@ -607,8 +611,11 @@ fn page(s: &Status) -> String {
     if s.turned_away > 0 {
         line("refused", &[("for want of descriptors", s.turned_away.to_string())]);
     }
-    let dropped =
-        [("between threads", s.queues_full, "packets"), ("low-priority", s.probes_dropped, "probes")];
+    let dropped = [
+        ("between threads", s.queues_full, "packets"),
+        ("low-priority", s.probes_dropped, "probes"),
+        ("of the logs", s.lines_lost, "lines"),
+    ];
     for (what, n, unit) in dropped.into_iter().filter(|(_, n, _)| *n > 0) {
         line("dropped", &[(what, format!("{n} {unit}"))]);
     }

@@ -2,6 +2,7 @@
 //!
 //! This file has a `main` of its own because it starts itself once more: as a gateway, and as its keeper.
 
+mod accounting;
 mod bed;
 mod clock;
 mod contain;
@@ -83,6 +84,7 @@ fn main() -> ExitCode {
     tests.extend(firewall::ALL);
     tests.extend(surroundings::ALL);
     tests.extend(repair::ALL);
+    tests.extend(accounting::ALL);
     if let Some(name) = args.iter().find_map(|a| a.strip_prefix("--exact=")) {
         let (_, test) = tests.iter().find(|(n, _)| *n == name).expect("a test of this program");
         need::test(name);
