@@ -12,7 +12,6 @@ use crate::config::Config;
 use crate::error::GatewayError;
 use crate::evidence;
 use crate::flow::{Flow, Initiator, LinkLeg, State};
-use crate::forward;
 use crate::log::{Level, Log};
 use crate::near;
 use crate::peer::Peers;
@@ -214,7 +213,7 @@ impl Gateway {
     pub fn hosts(config: &Config) -> Result<Vec<Host>, GatewayError> {
         let secret = Secret::draw().map_err(GatewayError::os("draw random numbers"))?;
         // With an address of its own, a host takes what arrives for that address itself.
-        let own = config.forwards_ports().then_some(forward::ADDRESS.into());
+        let own = config.forwards_ports().then_some(config.slot.host_address().into());
         let mut host = HostConfig::new(own.into_iter().collect(), secret);
         host.transparent = true;
         // Drawn at each start, so that peers forget their windows when the gateway restarts.
@@ -353,6 +352,8 @@ impl Gateway {
             name: self.config.name.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
+            hosts: self.config.host_interfaces().to_vec(),
+            link: self.config.satellite.interface.clone(),
             uptime: (now - self.began).as_secs_f64(),
             admits: self.admits()
                 && self.config.evidence.mode != evidence::Mode::Shadow

@@ -25,6 +25,7 @@
 //! poll            readiness events of the kernel sockets
 //! rules           the nftables table and routing rules that follow from the configuration
 //! system          installs and removes them; the keeper removes them if the gateway is killed
+//! slot            marks, tables and addresses that each gateway of a machine has for itself
 //! saved_settings  the settings of the system before the gateway changed them, in a file
 //! leftover        removal of what a killed gateway has left behind
 //! watch           notices when others change or remove the table, so that it is restored
@@ -94,6 +95,7 @@ mod route;
 pub mod rules;
 mod run;
 mod saved_settings;
+pub mod slot;
 mod stamp;
 pub mod status;
 pub mod system;

@@ -95,6 +95,12 @@ pub struct Status {
     pub version: String,
     /// Process ID.
     pub pid: u32,
+    /// The interfaces towards hosts; none if it only forwards ports.
+    #[serde(default)]
+    pub hosts: Vec<String>,
+    /// The interface towards the link.
+    #[serde(default)]
+    pub link: String,
     /// Time since its start, seconds.
     pub uptime: f64,
     /// Whether new connections are split; otherwise they are forwarded.
@@ -310,8 +316,10 @@ impl Status {
         ] {
             add(name, "counter", help, value as f64);
         }
-        page.family("gateway_info", "gauge", "The version of the program")
-            .sample(&[gateway, ("version", &self.version)], 1);
+        page.family("gateway_info", "gauge", "The version of the program").sample(
+            &[gateway, ("version", &self.version), ("hosts", &self.hosts.join(",")), ("link", &self.link)],
+            1,
+        );
         if !self.classes.is_empty() {
             let mut family = page.family(
                 "gateway_class_sent_bytes_total",
@@ -383,6 +391,8 @@ mod tests {
             name: "near".into(),
             version: "1".into(),
             pid: 1,
+            hosts: vec!["eth0.100".into(), "eth0.101".into()],
+            link: "eth1.200".into(),
             uptime: 0.0,
             admits: true,
             metrics: None,

@@ -48,7 +48,7 @@ pub(crate) fn run(command: &GatewayCommand, own_command: &[OsString]) -> Result<
     match command {
         GatewayCommand::Check(args) => check(args),
         GatewayCommand::Rules(args) => {
-            let config = read(args)?;
+            let config = place::placed(read(args)?, &place::folder());
             print(&format!("{}\n{}", rules::all(&config, PLACEHOLDERS, false), rules::routing(&config)))
         }
         GatewayCommand::Doctor(args) => examine(args, own_command),
@@ -152,7 +152,7 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
         line("variable", format!("{name} = {} ({}{unused})", v.value, v.file));
     }
     if let Some(t) = &c.terrestrial {
-        line("hosts", format!("{} on {}", list(&t.networks), t.interface));
+        line("hosts", format!("{} on {}", list(&t.networks), t.interfaces.join(", ")));
     }
     for f in &c.forward {
         line("forwarded port", format!("{} to {} over the link", f.listen, f.to));
@@ -539,6 +539,11 @@ fn proof_line(proof: &ProofStatus) -> Option<String> {
     }
 }
 
+/// Interfaces towards hosts, as text.
+fn or_none(hosts: &[String]) -> String {
+    if hosts.is_empty() { "forwarded ports".into() } else { hosts.join(", ") }
+}
+
 /// The status as text: counters, doubts, networks, and the connections if the status lists them.
 fn page(s: &Status) -> String {
     let (c, flows) = (&s.counts, s.flows);
@@ -577,6 +582,7 @@ fn page(s: &Status) -> String {
             ("lost in resets", format!("{} bytes", c.bytes_lost)),
         ],
     );
+    line("between", &[("hosts at", or_none(&s.hosts)), ("the link at", s.link.clone())]);
     if let Some(at) = s.metrics {
         line("metrics", &[("at", format!("http://{at}/metrics"))]);
     }
@@ -729,7 +735,8 @@ fn status(args: &GatewayStatusArgs) -> Result<(), Stop> {
 fn list_all(args: &GatewayStatusArgs, all: impl Iterator<Item = Target>) -> Result<(), Stop> {
     let (mut values, mut pages) = (Vec::new(), String::new());
     let mut works = true;
-    let mut table = Grid::new(&["gateway", "process", "up s", "open", "new connections"]).left(0).left(4);
+    let head = ["gateway", "process", "up s", "open", "hosts", "link", "new connections"];
+    let mut table = Grid::new(&head).left(0).left(4).left(5).left(6);
     for target in all {
         let v = target.ask_json(if args.flows { "list" } else { "status" })?;
         let s: Status = target.parse(v.clone())?;
@@ -743,7 +750,7 @@ fn list_all(args: &GatewayStatusArgs, all: impl Iterator<Item = Target>) -> Resu
             (true, true) => "split",
         };
         let (up, open) = (format!("{:.0}", s.uptime), s.flows.to_string());
-        table.row(vec![s.name, s.pid.to_string(), up, open, admission.into()]);
+        table.row(vec![s.name, s.pid.to_string(), up, open, or_none(&s.hosts), s.link, admission.into()]);
         values.push(v);
     }
     print(&if args.json { format!("{:#}\n", Value::Array(values)) } else { table.lines(0) + &pages })?;

@@ -441,6 +441,10 @@ impl Bed {
             FAR => "far",
             _ => "second",
         };
+        self.gateway_named(name, starter, at, text)
+    }
+    /// Starts a gateway with this name.
+    pub(crate) fn gateway_named(&self, name: &str, starter: &[&str], at: usize, text: &str) -> Running {
         let file = self.folder.join(format!("{name}.toml"));
         let text = threaded(&format!("name = \"{name}\"\n{text}"));
         std::fs::write(&file, text).expect("writes");
@@ -459,7 +463,7 @@ impl Bed {
         let out = child.stdout.take().expect("piped");
         BufReader::new(out).read_line(&mut said).expect("reads");
         assert_eq!(said.trim(), "ready", "the gateway says why not");
-        Running { child, name, folder: self.folder.clone() }
+        Running { child, name: name.into(), folder: self.folder.clone() }
     }
 
     /// The nftables tables of a router.
@@ -485,7 +489,7 @@ impl Drop for Bed {
 /// A gateway that runs.
 pub(crate) struct Running {
     pub(crate) child: Child,
-    name: &'static str,
+    name: String,
     folder: PathBuf,
 }
 
@@ -506,7 +510,7 @@ impl Running {
         status[part][key].as_u64().unwrap_or_else(|| panic!("{part}.{key} in {status}"))
     }
     pub(crate) fn ask(&self, word: &str) -> String {
-        skyhaul_gateway::control::ask(&self.folder, self.name, word).expect("answers")
+        skyhaul_gateway::control::ask(&self.folder, &self.name, word).expect("answers")
     }
     pub(crate) fn stop(mut self) {
         self.ask("stop");

@@ -17,6 +17,7 @@ mod programs;
 mod quic;
 mod refusals;
 mod repair;
+mod several;
 mod sharing;
 mod stack;
 mod surroundings;
@@ -85,6 +86,7 @@ fn main() -> ExitCode {
     tests.extend(surroundings::ALL);
     tests.extend(repair::ALL);
     tests.extend(accounting::ALL);
+    tests.extend(several::ALL);
     if let Some(name) = args.iter().find_map(|a| a.strip_prefix("--exact=")) {
         let (_, test) = tests.iter().find(|(n, _)| *n == name).expect("a test of this program");
         need::test(name);
