@@ -1,9 +1,9 @@
 //! One connection: its two legs, and the relay between them.
 
 use crate::far;
+use crate::log;
 use crate::near::{self, Near};
 use skyhaul_base::{Duration, Instant};
-use skyhaul_net::Clock;
 use skyhaul_net::host::{ConnId, Host};
 use skyhaul_relay::{Bytes, Progress, Relay};
 use std::cell::RefCell;
@@ -118,7 +118,7 @@ impl Flow {
             gateway: None,
             relay,
             began: now,
-            began_at: Clock::wall_nanos(),
+            began_at: log::time_of_day(),
             reported: now,
             last_moved: now,
             scheduled: false,

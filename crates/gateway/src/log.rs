@@ -287,6 +287,11 @@ impl Drop for Writer {
     }
 }
 
+/// The time of day, for lines, nanoseconds since 1970.
+pub(crate) fn time_of_day() -> u64 {
+    Clock::wall_nanos()
+}
+
 impl Log {
     /// Whether lines about connections of this level are written.
     #[must_use]

@@ -98,6 +98,8 @@ pub(crate) struct Link {
     pub(crate) loss: f64,
     /// The rate, and the length of the queue in front of it, packets; `None`: no limit.
     pub(crate) rate: Option<(Rate, usize)>,
+    /// Another rate and queue from the near router to the far one, such as a narrow return link.
+    pub(crate) narrow: Option<(Rate, usize)>,
     /// Whether the queue has two classes: packets of low priority are sent last and dropped first.
     pub(crate) priority: bool,
     pub(crate) noise: Noise,
@@ -223,7 +225,8 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
         // When each packet of the queue in front of the link has left.
         let mut queues: [VecDeque<Instant>; 2] = Default::default();
         let mut stalled = Instant::ZERO;
-        let mut wires = link.rate.map(|(rate, _)| [Serializer::new(rate), Serializer::new(rate)]);
+        let rates = [link.narrow.or(link.rate), link.rate];
+        let mut wires = rates.map(|of| of.map(|(rate, most)| (Serializer::new(rate), most)));
         let mut classes = link.rate.filter(|_| link.priority).map(|(rate, most)| {
             [(); 2].map(|()| Classes { wire: Serializer::new(rate), most, waiting: Default::default() })
         });
@@ -251,15 +254,15 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
                         classes[way].put(now, &buf[..n]);
                         continue;
                     }
-                    if let (Some(wires), Some((_, most))) = (&mut wires, link.rate) {
+                    if let Some((wire, most)) = &mut wires[way] {
                         let queue = &mut queues[way];
                         while queue.front().is_some_and(|at| *at <= now) {
                             queue.pop_front();
                         }
-                        if queue.len() > most {
+                        if queue.len() > *most {
                             continue;
                         }
-                        left = wires[way].send(now, n as u32);
+                        left = wire.send(now, n as u32);
                         queue.push_back(left);
                     }
                     left_now.push((left, buf[..n].to_vec()));

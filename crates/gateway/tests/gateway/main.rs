@@ -10,6 +10,7 @@ mod doctor;
 mod environment;
 mod evidence;
 mod firewall;
+mod narrow;
 mod operations;
 mod pair;
 mod priority;
@@ -87,6 +88,7 @@ fn main() -> ExitCode {
     tests.extend(repair::ALL);
     tests.extend(accounting::ALL);
     tests.extend(several::ALL);
+    tests.extend(narrow::ALL);
     if let Some(name) = args.iter().find_map(|a| a.strip_prefix("--exact=")) {
         let (_, test) = tests.iter().find(|(n, _)| *n == name).expect("a test of this program");
         need::test(name);
