@@ -210,6 +210,11 @@ pub struct ClassStatus {
     pub sent: u64,
 }
 
+/// The name of the class of this number; `None` if the file has no class.
+pub(crate) fn name(classes: &[ClassConfig], number: usize) -> Option<&str> {
+    (!classes.is_empty()).then(|| classes.get(number).map_or(OTHERS, |c| c.name.as_str()))
+}
+
 /// The state of all classes, given the bytes that each has sent; empty if the file has no class.
 pub(crate) fn status(classes: &[ClassConfig], sent: &[u64]) -> Vec<ClassStatus> {
     if classes.is_empty() {

@@ -23,11 +23,11 @@ pub use prove::prove;
 use crate::config::Config;
 use crate::proof::{ProofState, ProofStatus};
 use crate::status::Status;
-use crate::system::Lock;
+use crate::system::{self, Lock};
 use crate::watch::RulesStatus;
-use crate::{control, descriptors, evidence, rules};
+use crate::{control, descriptors, evidence, rules, saved_settings};
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use skyhaul_net::ipv6;
+use skyhaul_net::{ipv6, routing};
 use std::path::Path;
 use std::process::Command;
 
@@ -96,18 +96,17 @@ pub fn examine(config: &Config, folder: &Path) -> Vec<Finding> {
     let mut all = vec![nft(), tun()];
     all.extend(rule_kinds(config));
     let terrestrial = config.terrestrial.as_ref();
-    let interfaces: Vec<_> = terrestrial
-        .map(|t| ("terrestrial", &t.interface))
-        .into_iter()
-        .chain([("satellite", &config.satellite.interface)])
-        .collect();
+    let hosts = config.host_interfaces().iter().map(|name| ("terrestrial", name));
+    let interfaces: Vec<_> = hosts.chain([("satellite", &config.satellite.interface)]).collect();
     for (side, name) in &interfaces {
         let what = format!("{side}.interface {name}");
         let index = nix::net::if_::if_nametoindex(name.as_str());
         all.push(match index {
             Err(_) => finding(what, false, "there is none of this name; `ip link` lists those that exist"),
             Ok(_) => {
-                let up = operstate(name).is_none_or(|s| s != "down");
+                // The folder /sys may be that of another namespace.
+                let set_up = routing::link(name).is_ok_and(|link| link.up);
+                let up = set_up && operstate(name).is_none_or(|s| s != "down");
                 finding(
                     what,
                     up,
@@ -165,11 +164,28 @@ pub fn examine(config: &Config, folder: &Path) -> Vec<Finding> {
         let status = control::ask(folder, &config.name, "status").unwrap_or_default();
         serde_json::from_str::<Status>(&status).ok()
     });
+    all.extend(beside(config, folder, status.is_some()));
     all.push(rules_of(config, status.as_ref().map(Option::as_ref)));
     all.extend(metrics_of(config, status.as_ref().map(Option::as_ref)));
     let status = status.flatten();
     all.extend(repair::examine(config, status.as_ref()));
     all.extend(status.and_then(|s| s.proof).map(|p| proof_of(&p)));
+    all
+}
+
+/// Other gateways of this network namespace, which have interfaces of their own. `runs`: a gateway of this name runs, too.
+fn beside(config: &Config, folder: &Path, runs: bool) -> Vec<Finding> {
+    let others = saved_settings::others(folder, &config.name).into_iter();
+    let others = others.filter(|(name, _)| Lock::is_taken(folder, name));
+    let mut all: Vec<_> = others
+        .map(|(name, of)| {
+            let hosts = if of.hosts.is_empty() { String::new() } else { of.hosts.join(", ") + " and " };
+            finding(format!("gateway {name}"), true, format!("runs beside this one, with {hosts}{}", of.link))
+        })
+        .collect();
+    if !runs && let Err(e) = system::may_run(config, folder) {
+        all.push(finding("beside other gateways", false, e.to_string()));
+    }
     all
 }
 
@@ -271,8 +287,8 @@ fn metrics_of(config: &Config, status: Option<Option<&Status>>) -> Option<Findin
 /// Whether connections can be observed, if they are to be.
 fn observation(config: &Config) -> Option<Finding> {
     let hosts = config.terrestrial.as_ref().filter(|_| config.evidence.measures())?;
-    let what = format!("observing {}", hosts.interface);
-    Some(match evidence::try_to_observe(&hosts.interface) {
+    let what = format!("observing {}", hosts.interfaces.join(", "));
+    Some(match evidence::try_to_observe(&hosts.interfaces) {
         Ok(()) => finding(what, true, "works"),
         Err(e) => finding(what, false, e.to_string()),
     })

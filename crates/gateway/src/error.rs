@@ -57,12 +57,37 @@ pub enum GatewayError {
         /// Its process ID.
         pid: String,
     },
-    /// Another gateway runs in this network namespace.
-    #[error("another gateway runs in this network namespace (it uses routing table {0}): stop it first")]
+    /// A gateway with another folder runs in this network namespace, or another program uses its routing table.
+    #[error(
+        "routing table {0} is in use: by a gateway of this network namespace with another --runtime, which has to be the same, or by another \
+         program"
+    )]
     Another(u32),
-    /// A gateway of another name runs.
-    #[error("the gateway {0:?} runs: stop it first with `skyhaul gateway stop {0}`")]
-    OtherRuns(String),
+    /// Too many gateways.
+    #[error(
+        "no more gateways can run in this network namespace: give the next ones a namespace of their own"
+    )]
+    NoSlot,
+    /// Another gateway has the interface.
+    #[error(
+        "{key} {interface} is {what} of the gateway {other:?}: write another interface, or stop that gateway (skyhaul gateway stop {other})"
+    )]
+    InterfaceTaken {
+        /// The key of the file.
+        key: &'static str,
+        /// The interface.
+        interface: String,
+        /// What the interface is to the other gateway.
+        what: &'static str,
+        /// The name of the other gateway.
+        other: String,
+    },
+    /// Another gateway repairs datagrams.
+    #[error(
+        "the gateway {0:?} repairs datagrams already, which one gateway of a network namespace can do: leave [repair] out, or give this one a \
+         namespace of its own"
+    )]
+    OtherRepairs(String),
     /// No gateway of that name runs.
     #[error("no gateway called {0:?} runs: `skyhaul gateway run FILE` starts one")]
     NotRunning(String),

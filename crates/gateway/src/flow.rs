@@ -1,6 +1,7 @@
 //! One connection: its two legs, and the relay between them.
 
 use crate::far;
+use crate::log;
 use crate::near::{self, Near};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_net::host::{ConnId, Host};
@@ -74,6 +75,10 @@ pub(crate) struct Flow {
     /// The relay's forward direction is from the hosts to the link.
     relay: Relay<Bytes>,
     pub(crate) began: Instant,
+    /// The time of day at that time, nanoseconds: with the number, it identifies the flow in the log.
+    pub(crate) began_at: u64,
+    /// When the log last had a line about the flow, or when the flow began.
+    pub(crate) reported: Instant,
     /// When data was last moved from one leg to the other.
     last_moved: Instant,
     /// The flow is in the gateway's list of flows to process.
@@ -113,6 +118,8 @@ impl Flow {
             gateway: None,
             relay,
             began: now,
+            began_at: log::time_of_day(),
+            reported: now,
             last_moved: now,
             scheduled: false,
         }

@@ -4,18 +4,13 @@
 //! [[forward]]: program ─▶ listen ══ relay ══ our host ─▶ TUN ─▶ the kernel translates its address ══ satellite ══▶ to
 //! [[publish]]: program ◀─ to     ══ relay ══ our host ◀─ TUN ◀─ port of the satellite interface   ◀══ satellite ══ anybody
 //! ```
-//! Our host is the gateway's TCP endpoint in user space. It has an address that only this machine knows. Packets of a connection to or
+//! Our host is the gateway's TCP endpoint in user space. It has an address that only this machine knows ([`crate::slot`]). Packets of a connection to or
 //! from this address belong to nobody else, so they need neither TPROXY nor routing by marks.
 
 use crate::error::GatewayError;
 use crate::network::own_addresses;
 use serde::Deserialize;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
-
-/// The address of our host, in the block for addresses that are used within a machine (192.0.0.0/29, RFC 7335).
-pub const ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 5);
-/// The address of the TUN interface, and the length of the longest prefix that has both addresses and a broadcast address besides.
-pub(crate) const INTERFACE: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::new(192, 0, 0, 6)), 30);
+use std::net::{IpAddr, SocketAddr, SocketAddrV4};
 
 /// A port of this machine whose connections go over the link to one server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

@@ -12,7 +12,6 @@ use crate::config::Config;
 use crate::error::GatewayError;
 use crate::evidence;
 use crate::flow::{Flow, Initiator, LinkLeg, State};
-use crate::forward;
 use crate::log::{Level, Log};
 use crate::near;
 use crate::peer::Peers;
@@ -214,7 +213,7 @@ impl Gateway {
     pub fn hosts(config: &Config) -> Result<Vec<Host>, GatewayError> {
         let secret = Secret::draw().map_err(GatewayError::os("draw random numbers"))?;
         // With an address of its own, a host takes what arrives for that address itself.
-        let own = config.forwards_ports().then_some(forward::ADDRESS.into());
+        let own = config.forwards_ports().then_some(config.slot.host_address().into());
         let mut host = HostConfig::new(own.into_iter().collect(), secret);
         host.transparent = true;
         // Drawn at each start, so that peers forget their windows when the gateway restarts.
@@ -353,6 +352,8 @@ impl Gateway {
             name: self.config.name.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
+            hosts: self.config.host_interfaces().to_vec(),
+            link: self.config.satellite.interface.clone(),
             uptime: (now - self.began).as_secs_f64(),
             admits: self.admits()
                 && self.config.evidence.mode != evidence::Mode::Shadow
@@ -367,6 +368,7 @@ impl Gateway {
             memory: host.memory().held,
             paths_narrowed: host.counts().paths_narrowed,
             queues_full: 0,
+            lines_lost: self.log.as_ref().map_or(0, Log::lost),
             probes_dropped: host.counts().probes_dropped,
             classes: classes::status(&self.config.class, &host.sent_by_class()),
             held_subscribers: host.held_subscribers(),
@@ -583,7 +585,7 @@ impl Gateway {
         let in_order = cause.in_order();
         let level = if cause.is_fault() { Level::Warning } else { Level::Info };
         if let Some(log) = self.log.as_ref().filter(|l| l.wants_flows(level)) {
-            log.flow(level, record::flow(now, host, &mut flow, cause));
+            log.flow(level, record::flow(now, host, &self.config.class, &mut flow, Some(cause)));
         }
         if let (true, Some(gateway)) = (flow.link.is_established(), flow.gateway) {
             let mut peers = self.threads.peers();
@@ -627,6 +629,7 @@ impl Gateway {
         prefixes.sweep(now, self.samples(host));
         self.prefixes = prefixes;
         self.flows.iter_mut().flatten().for_each(|f| f.near.keep_alive());
+        self.report_open(now, host);
         for number in 0..self.flows.len() as u32 {
             let over = self.flow(number).filter(|f| f.is_stuck(now, stuck, idle));
             if let Some(waits) = over.map(|f| f.passed().waiting > 0) {

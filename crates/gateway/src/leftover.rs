@@ -2,9 +2,8 @@
 
 use crate::control;
 use crate::error::GatewayError;
-use crate::place;
 use crate::rules;
-use crate::saved_settings::{self, SavedSettings};
+use crate::saved_settings::{self, SavedSettings, Turn};
 use crate::system::{self, Lock};
 use std::path::Path;
 
@@ -23,7 +22,7 @@ pub enum CleanupResult {
 /// what a gateway with `on-failure = "block"` has left behind stays.
 ///
 /// # Errors
-/// If a gateway with this folder runs, or the privileges are missing.
+/// If a gateway of this name runs, or the privileges are missing.
 pub fn clean(folder: &Path, name: &str, keep_block: bool) -> Result<CleanupResult, GatewayError> {
     let _lock = Lock::take(folder, name)?;
     control::forget(folder, name);
@@ -38,11 +37,9 @@ pub fn clean(folder: &Path, name: &str, keep_block: bool) -> Result<CleanupResul
     if before.is_none() && !has_table {
         return Ok(CleanupResult::Nothing);
     }
-    // Routes, rules and settings are the same for gateways of all names.
-    if let Some(other) = place::running(folder).into_iter().find(|other| other != name) {
-        return Err(GatewayError::OtherRuns(other));
-    }
-    system::remove(&before.unwrap_or_else(|| SavedSettings::unknown(table)))?;
+    let _turn = Turn::wait(folder);
+    let others = !saved_settings::others(folder, name).is_empty();
+    system::remove(&before.unwrap_or_else(|| SavedSettings::unknown(table)), others)?;
     saved_settings::forget(&saved_settings::file(folder, name));
     Ok(CleanupResult::All)
 }

@@ -25,6 +25,7 @@
 //! poll            readiness events of the kernel sockets
 //! rules           the nftables table and routing rules that follow from the configuration
 //! system          installs and removes them; the keeper removes them if the gateway is killed
+//! slot            marks, tables and addresses that each gateway of a machine has for itself
 //! saved_settings  the settings of the system before the gateway changed them, in a file
 //! leftover        removal of what a killed gateway has left behind
 //! watch           notices when others change or remove the table, so that it is restored
@@ -40,7 +41,7 @@
 //! status          its state and counters
 //! prefixes        its totals by network behind the link
 //! metrics         a page for Prometheus
-//! log             lines of JSON about connections and events
+//! log             lines of JSON about connections and events, to files and collectors
 //! record, cause   the line of a connection, and why the connection ended
 //! capture, qlog   packets and events of chosen connections, streamed to the program that asks for them
 //! probe           a connection that shows whether the path works
@@ -94,6 +95,7 @@ mod route;
 pub mod rules;
 mod run;
 mod saved_settings;
+pub mod slot;
 mod stamp;
 pub mod status;
 pub mod system;

@@ -1,24 +1,34 @@
-//! Logs of a gateway: a line of JSON per finished connection, and per event of the gateway itself.
+//! Logs of a gateway: a line of JSON per finished connection, at intervals per open one, and per event of the gateway itself.
 //!
-//! A thread writes the lines. The data path never waits for it: lines that do not fit into its queue are dropped and counted.
+//! A thread writes the lines. The data path never waits for it: lines that do not fit into its queue, or that cannot be written, are
+//! dropped and counted.
+
+mod outputs;
 
 use crate::error::GatewayError;
+pub(crate) use outputs::Outputs;
+use outputs::Which;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use skyhaul_base::amount::Size;
+use skyhaul_base::amount::{Size, Time};
 use skyhaul_net::Clock;
 use skyhaul_trace::calendar::rfc3339_millis;
-use std::fs::File;
+use std::fmt;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Maximum number of lines that wait to be written.
 const QUEUE: usize = 8192;
+/// Longest wait, at the end, for lines that wait to be written: what takes them may stand still.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Interval between attempts to hand the last message to a full queue.
+const AGAIN: Duration = Duration::from_millis(10);
 
 /// The section `[log]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -28,6 +38,8 @@ pub struct LogConfig {
     pub flows: Option<Target>,
     /// Where a line per event of the gateway goes; `None`: nowhere.
     pub events: Option<Target>,
+    /// Interval between lines about a connection that is open; `None`: it has none before it ends.
+    pub interval: Option<Time>,
     /// The least important level that is written.
     pub level: Level,
     /// The size at which a file is renamed and a new one begins; `None`: another program rotates it, such as logrotate.
@@ -36,8 +48,12 @@ pub struct LogConfig {
     pub keep: Option<u32>,
 }
 
+/// Length of the longest path of a socket, with a final zero, bytes (unix(7)).
+const SOCKET_PATH: usize = 108;
 /// The least value of `log.rotate`, bytes: dozens of lines.
 const SMALLEST: u64 = 64_000;
+/// The least value of `log.interval`.
+const SHORTEST: skyhaul_base::Duration = skyhaul_base::Duration::from_secs(10);
 /// The greatest value of `log.keep`.
 const MOST_KEPT: u32 = 999;
 
@@ -49,6 +65,20 @@ impl LogConfig {
     }
     /// The first key that is wrong, and what to write.
     pub(crate) fn wrong(&self) -> Option<(&'static str, String)> {
+        if let Some(interval) = self.interval {
+            let message = if self.flows.is_none() {
+                "it is for lines about connections: write log.flows, or leave it out"
+            } else if self.level > Level::Info {
+                "log.level leaves these lines out: write level = \"info\", or leave it out"
+            } else if interval.0 < SHORTEST {
+                "write at least \"10 s\", such as \"60 s\""
+            } else {
+                ""
+            };
+            if !message.is_empty() {
+                return Some(("log.interval", message.into()));
+            }
+        }
         let in_file = |t: &Option<Target>| matches!(t, Some(Target::File(_)));
         let Some(size) = self.rotate else {
             let message = "it counts files that log.rotate makes: write rotate = \"100 MB\", or leave it out";
@@ -73,20 +103,44 @@ pub enum Target {
     Stderr,
     /// The end of this file.
     File(PathBuf),
+    /// A datagram to the socket of a collector at this path.
+    Unix(PathBuf),
+    /// A datagram to a collector.
+    Udp(SocketAddr),
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stderr => write!(f, "standard error"),
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+            Self::Udp(to) => write!(f, "udp:{to}"),
+        }
+    }
 }
 
 impl TryFrom<String> for Target {
     type Error = String;
     fn try_from(text: String) -> Result<Self, String> {
-        let path = Path::new(&text);
-        match text.as_str() {
-            "stderr" => Ok(Self::Stderr),
-            // An absolute path: a service has no working folder to which a relative one could refer.
-            _ if path.is_absolute() && path.file_name().is_some() => Ok(Self::File(path.into())),
-            _ => Err(format!(
-                "{text:?} is no place for lines: write \"stderr\" or a file with its path from /"
-            )),
-        }
+        // An absolute path: a service has no working folder to which a relative one could refer.
+        let absolute = |text: &str| {
+            let path = Path::new(text);
+            (path.is_absolute() && path.file_name().is_some()).then(|| path.to_owned())
+        };
+        let found = match text.split_once(':') {
+            _ if text == "stderr" => Some(Self::Stderr),
+            Some(("unix", path)) => {
+                absolute(path).filter(|p| p.as_os_str().len() < SOCKET_PATH).map(Self::Unix)
+            }
+            Some(("udp", to)) => to.parse().ok().filter(|to: &SocketAddr| to.port() != 0).map(Self::Udp),
+            _ => absolute(&text).map(Self::File),
+        };
+        found.ok_or_else(|| {
+            format!(
+                "{text:?} is no place for lines: write \"stderr\", a file with its path from /, \"unix:/path\" or \"udp:127.0.0.1:9995\""
+            )
+        })
     }
 }
 
@@ -121,23 +175,6 @@ impl Level {
     }
 }
 
-/// Where the lines of a log go.
-#[derive(Clone, Copy, Debug)]
-enum Output {
-    Stderr,
-    /// The file of this number.
-    File(usize),
-}
-
-/// A file that is open for lines.
-#[derive(Debug)]
-struct OpenFile {
-    file: File,
-    path: PathBuf,
-    /// Size of the file, or the bytes since a failed attempt to rename the file.
-    size: u64,
-}
-
 /// What the thread of the log is to do.
 #[derive(Debug)]
 enum Message {
@@ -147,22 +184,32 @@ enum Message {
     Stop,
 }
 
-/// Where the lines of both logs go: open files, or standard error.
+/// What a log and its thread share.
 #[derive(Debug, Default)]
-pub(crate) struct Outputs {
-    files: Vec<OpenFile>,
-    flows: Option<Output>,
-    events: Option<Output>,
-    /// The size at which a file is renamed, bytes, and how many renamed files are kept.
-    rotation: Option<(u64, u32)>,
+struct Shared {
+    /// Lines that were dropped, because the queue was full or they could not be written, and that no line `lines-lost` has told yet.
+    untold: AtomicU64,
+    /// All lines that were dropped.
+    lost: AtomicU64,
+    /// Outputs to switch to, for which the queue had no room.
+    next: Mutex<Option<Outputs>>,
+}
+
+impl Shared {
+    fn lose(&self, lines: u64) {
+        self.untold.fetch_add(lines, Ordering::Relaxed);
+        self.lost.fetch_add(lines, Ordering::Relaxed);
+    }
+    fn next_outputs(&self) -> MutexGuard<'_, Option<Outputs>> {
+        self.next.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The logs of a gateway. Copies write to the same files.
 #[derive(Clone, Debug)]
 pub struct Log {
     to: SyncSender<Message>,
-    /// Lines that did not fit into the queue and that no line `lines-lost` has told yet.
-    lost: Arc<AtomicU64>,
+    shared: Arc<Shared>,
     config: LogConfig,
     gateway: String,
 }
@@ -172,6 +219,8 @@ pub struct Log {
 pub struct Writer {
     log: Option<Log>,
     thread: Option<JoinHandle<()>>,
+    /// Closed when the thread ends.
+    over: Receiver<()>,
 }
 
 impl Writer {
@@ -182,15 +231,19 @@ impl Writer {
     pub fn begin(config: &LogConfig, gateway: &str) -> Result<Self, GatewayError> {
         let outputs = Outputs::open(config)?;
         let (to, from) = sync_channel(QUEUE);
-        let lost = Arc::<AtomicU64>::default();
-        let missed = lost.clone();
+        let shared = Arc::<Shared>::default();
+        let theirs = shared.clone();
+        let (ends, over) = channel::<()>();
         let journal = std::env::var_os("JOURNAL_STREAM").is_some();
         let thread = std::thread::Builder::new()
             .name("log".into())
-            .spawn(move || write(&from, outputs, &missed, journal))
+            .spawn(move || {
+                let _ends = ends;
+                write(&from, outputs, &theirs, journal);
+            })
             .map_err(GatewayError::os("start the thread of the log"))?;
-        let log = Log { to, lost, config: config.clone(), gateway: gateway.into() };
-        Ok(Self { log: Some(log), thread: Some(thread) })
+        let log = Log { to, shared, config: config.clone(), gateway: gateway.into() };
+        Ok(Self { log: Some(log), thread: Some(thread), over })
     }
     /// A copy of the log.
     ///
@@ -207,21 +260,36 @@ impl Writer {
     pub(crate) fn switch(&mut self, config: &LogConfig, outputs: Outputs) -> Log {
         let log = self.log.as_mut().expect("is there until it is dropped");
         log.config = config.clone();
-        // The message is queued behind the lines that wait: they belong in the old files.
-        let _ = log.to.send(Message::Switch(outputs));
+        // The message is queued behind the lines that wait: they belong in the old files. If there is no room, what takes the lines may
+        // stand still, and the caller is not to.
+        if let Err(TrySendError::Full(Message::Switch(outputs))) = log.to.try_send(Message::Switch(outputs)) {
+            *log.shared.next_outputs() = Some(outputs);
+        }
         log.clone()
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        if let Some(log) = self.log.take() {
-            let _ = log.to.send(Message::Stop);
-        }
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        let (Some(log), Some(thread)) = (self.log.take(), self.thread.take()) else { return };
+        // A thread that stands still, as one that writes to a full standard error, ends with the process.
+        for _ in 0..PATIENCE.as_millis() / AGAIN.as_millis() {
+            match log.to.try_send(Message::Stop) {
+                Err(TrySendError::Full(_)) => std::thread::sleep(AGAIN),
+                _ => {
+                    if self.over.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Disconnected) {
+                        let _ = thread.join();
+                    }
+                    return;
+                }
+            }
         }
     }
+}
+
+/// The time of day, for lines, nanoseconds since 1970.
+pub(crate) fn time_of_day() -> u64 {
+    Clock::wall_nanos()
 }
 
 impl Log {
@@ -230,10 +298,27 @@ impl Log {
     pub fn wants_flows(&self, level: Level) -> bool {
         self.config.flows.is_some() && level >= self.config.level
     }
-    /// Writes a line about a connection.
+    /// Interval between lines about a connection that is open; `None`: there are none.
+    #[must_use]
+    pub fn interval(&self) -> Option<skyhaul_base::Duration> {
+        self.config.interval.as_ref().map(|t| t.0).filter(|_| self.wants_flows(Level::Info))
+    }
+    /// The number of lines that were dropped since the start.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.shared.lost.load(Ordering::Relaxed)
+    }
+    /// Writes a line about a connection that has ended.
     pub fn flow(&self, level: Level, line: Value) {
+        self.connection(level, "flow", line);
+    }
+    /// Writes a line about a connection that is open.
+    pub fn open_flow(&self, line: Value) {
+        self.connection(Level::Info, "flow-open", line);
+    }
+    fn connection(&self, level: Level, event: &str, line: Value) {
         if self.wants_flows(level) {
-            let line = self.line("flow", level, line);
+            let line = self.line(event, level, line);
             self.send(Message::Flow(level, line));
         }
     }
@@ -258,116 +343,44 @@ impl Log {
     }
     fn send(&self, message: Message) {
         if let Err(TrySendError::Full(_)) = self.to.try_send(message) {
-            self.lost.fetch_add(1, Ordering::Relaxed);
+            self.shared.lose(1);
         }
-    }
-}
-
-impl Outputs {
-    /// Opens the files of a configuration, even those that are open already: they may have been rotated.
-    ///
-    /// # Errors
-    /// If a file cannot be opened.
-    pub(crate) fn open(config: &LogConfig) -> Result<Self, GatewayError> {
-        let rotation = config.rotate.map(|size| (size.0, config.kept()));
-        let mut all = Self { rotation, ..Self::default() };
-        all.flows = config.flows.as_ref().map(|t| all.output("log.flows", t)).transpose()?;
-        all.events = config.events.as_ref().map(|t| all.output("log.events", t)).transpose()?;
-        Ok(all)
-    }
-    /// Opens the file of a log, unless the other log has opened the same file.
-    fn output(&mut self, key: &str, target: &Target) -> Result<Output, GatewayError> {
-        let Target::File(path) = target else { return Ok(Output::Stderr) };
-        if let Some(n) = self.files.iter().position(|f| f.path == *path) {
-            return Ok(Output::File(n));
-        }
-        let opened = OpenFile::new(path);
-        let opened = opened.map_err(GatewayError::os(format!("open {}, as {key} says", path.display())))?;
-        self.files.push(opened);
-        Ok(Output::File(self.files.len() - 1))
-    }
-    fn write(&mut self, output: Output, priority: &str, line: &str) -> std::io::Result<()> {
-        let Output::File(n) = output else {
-            return std::io::stderr().lock().write_all(format!("{priority}{line}\n").as_bytes());
-        };
-        let Some(file) = self.files.get_mut(n) else { return Ok(()) };
-        let line = format!("{line}\n");
-        let rotated = match self.rotation {
-            Some((size, keep)) if file.size > 0 && file.size + line.len() as u64 > size => file.rotate(keep),
-            _ => Ok(()),
-        };
-        file.size += line.len() as u64;
-        file.file.write_all(line.as_bytes())?;
-        rotated
-    }
-}
-
-impl OpenFile {
-    fn new(path: &Path) -> std::io::Result<Self> {
-        // The file holds users' addresses: only the gateway's user may read it.
-        let file = File::options().create(true).append(true).mode(0o600).open(path)?;
-        let size = file.metadata()?.len();
-        Ok(Self { file, path: path.into(), size })
-    }
-    /// Renames the file to `PATH.1`, the file of this name to `PATH.2`, and so on, and begins a new file. If that fails, lines still go to
-    /// the old file, which grows by as much again before the next attempt.
-    fn rotate(&mut self, keep: u32) -> std::io::Result<()> {
-        self.size = 0;
-        let path = self.path.display();
-        let fail = |e: std::io::Error| {
-            std::io::Error::new(e.kind(), format!("cannot rotate {path}, which grows: {e}"))
-        };
-        let name = |n: u32| {
-            let mut name = self.path.clone().into_os_string();
-            if n > 0 {
-                name.push(format!(".{n}"));
-            }
-            PathBuf::from(name)
-        };
-        if keep == 0 {
-            std::fs::remove_file(&self.path).map_err(fail)?;
-        }
-        // From the oldest file, which the second oldest replaces, to the present one.
-        for n in (0..keep).rev() {
-            match std::fs::rename(name(n), name(n + 1)) {
-                Err(e) if n == 0 || e.kind() != std::io::ErrorKind::NotFound => return Err(fail(e)),
-                _ => {}
-            }
-        }
-        let new = Self::new(&self.path).map_err(fail)?;
-        *self = new;
-        Ok(())
     }
 }
 
 /// Writes the lines that arrive until a message says to stop. `journal`: lines on standard error begin with their priority.
-fn write(from: &Receiver<Message>, mut outputs: Outputs, lost: &AtomicU64, journal: bool) {
+fn write(from: &Receiver<Message>, mut outputs: Outputs, shared: &Shared, journal: bool) {
     let mut failed = false;
     for message in from {
-        let (output, level, line) = match message {
+        if let Some(new) = shared.next_outputs().take() {
+            (outputs, failed) = (new, false);
+        }
+        let (log, level, line) = match message {
             Message::Switch(new) => {
                 (outputs, failed) = (new, false);
                 continue;
             }
             Message::Stop => return,
-            Message::Flow(level, line) => (outputs.flows, level, line),
-            Message::Event(level, line) => (outputs.events, level, line),
+            Message::Flow(level, line) => (Which::Flows, level, line),
+            Message::Event(level, line) => (Which::Events, level, line),
         };
-        let Some(output) = output else { continue };
-        let priority = if journal { level.priority() } else { "" };
-        let mut done = outputs.write(output, priority, &line);
-        // Where lines cannot be written, the count stays for a later line.
-        if done.is_ok()
-            && let missed @ 1.. = lost.swap(0, Ordering::Relaxed)
-        {
+        let priority = |level: Level| if journal { level.priority() } else { "" };
+        let Some(mut done) = outputs.write(log, priority(level), &line) else { continue };
+        if !done.whole {
+            shared.lose(1);
+        } else if let missed @ 1.. = shared.untold.swap(0, Ordering::Relaxed) {
             let line = json!({
                 "time": rfc3339_millis(Clock::wall_nanos()), "level": "warning", "event": "lines-lost", "lines": missed
             });
-            let priority = if journal { Level::Warning.priority() } else { "" };
-            done = outputs.write(output, priority, &line.to_string());
+            let told = outputs.write(log, priority(Level::Warning), &line.to_string());
+            if told.as_ref().is_none_or(|t| !t.whole) {
+                // The count stays for a later line.
+                shared.untold.fetch_add(missed, Ordering::Relaxed);
+            }
+            done.complaint = done.complaint.or(told.and_then(|t| t.complaint));
         }
         // One message until the outputs are switched: a full disk would cause one for each connection.
-        if let Err(e) = done
+        if let Some(e) = done.complaint
             && !std::mem::replace(&mut failed, true)
         {
             // Not eprintln!, which panics if standard error is closed: the other log may go to a file.
@@ -456,9 +469,11 @@ mod tests {
         let mut outputs = Outputs::open(&LogConfig { keep: Some(1), ..config }).expect("opens");
         std::fs::remove_file(folder.join("flows.jsonl.1")).expect("removes");
         std::fs::create_dir(folder.join("flows.jsonl.1")).expect("makes");
-        let output = outputs.flows.expect("a file");
-        let mut write = |n: u32| outputs.write(output, "", &json!({ "n": n, "text": long }).to_string());
-        let said: Vec<_> = (14..=18).map(|n| write(n).err().map(|e| e.to_string())).collect();
+        let mut write = |n: u32| {
+            let line = json!({ "n": n, "text": long }).to_string();
+            outputs.write(Which::Flows, "", &line).expect("a file")
+        };
+        let said: Vec<_> = (14..=18).map(|n| write(n).complaint.map(|e| e.to_string())).collect();
         assert_eq!(numbers("flows.jsonl"), (13..=18).collect::<Vec<_>>());
         let failed: Vec<_> = said.iter().flatten().collect();
         assert!(failed.len() == 1 && failed[0].starts_with("cannot rotate /"), "{said:?}");
@@ -472,13 +487,14 @@ mod tests {
         let config = LogConfig { flows: Some(Target::File(path.clone())), ..LogConfig::default() };
         // Nobody writes yet.
         let (to, from) = sync_channel(4);
-        let lost = Arc::<AtomicU64>::default();
-        let log = Log { to, lost: lost.clone(), config: config.clone(), gateway: "near".into() };
+        let shared = Arc::<Shared>::default();
+        let log = Log { to, shared: shared.clone(), config: config.clone(), gateway: "near".into() };
         for n in 0..10 {
             log.flow(Level::Info, json!({ "n": n }));
         }
+        assert_eq!(log.lost(), 6);
         drop(log);
-        write(&from, Outputs::open(&config).expect("opens"), &lost, false);
+        write(&from, Outputs::open(&config).expect("opens"), &shared, false);
         let all = lines(&path);
         assert_eq!(all.len(), 5);
         assert_eq!((&all[1]["event"], &all[1]["lines"]), (&json!("lines-lost"), &json!(6)));
@@ -498,9 +514,80 @@ mod tests {
             to.send(message).expect("there is room");
         }
         drop(to);
-        write(&from, open("/dev/full"), &AtomicU64::new(6), false);
+        let shared = Shared::default();
+        shared.lose(6);
+        write(&from, open("/dev/full"), &shared, false);
         let all = lines(&path);
-        assert_eq!((all.len(), &all[1]["lines"]), (2, &json!(6)));
+        assert_eq!((all.len(), &all[1]["lines"]), (2, &json!(7)));
+        assert_eq!(shared.lost.into_inner(), 7);
+        let _ = std::fs::remove_dir_all(folder);
+    }
+
+    #[test]
+    fn collectors_that_stand_still_cost_lines_alone() {
+        use std::os::unix::net::UnixDatagram;
+        let folder = folder("collector");
+        let (path, pipe) = (folder.join("socket"), folder.join("pipe"));
+        let begin = |target: Target| {
+            Writer::begin(&LogConfig { flows: Some(target), ..LogConfig::default() }, "near")
+        };
+        let send = |target: Target, lines: u64| {
+            let writer = begin(target).expect("opens");
+            let log = writer.log();
+            (0..lines).for_each(|n| log.flow(Level::Info, json!({ "n": n })));
+            drop(writer);
+            log.lost()
+        };
+        let unix = || Target::Unix(path.clone());
+        assert_eq!(send(unix(), 3), 3, "nobody is there");
+        // The kernel keeps a number of datagrams for a reader that reads nothing. A later line would say how many were dropped.
+        let reader = UnixDatagram::bind(&path).expect("binds");
+        let lost = send(unix(), 2000);
+        assert!(lost > 1000, "{lost}");
+        let mut room = [0; 4096];
+        reader.set_nonblocking(true).expect("sets");
+        let mut arrived = 0;
+        while let Ok(n) = reader.recv(&mut room) {
+            let line: Value = serde_json::from_slice(&room[..n]).expect("JSON");
+            assert_eq!((&line["n"], &line["event"]), (&json!(arrived), &json!("flow")));
+            arrived += 1;
+        }
+        assert_eq!(arrived, 2000 - lost);
+        let reader = std::net::UdpSocket::bind("127.0.0.1:0").expect("binds");
+        assert_eq!(send(Target::Udp(reader.local_addr().expect("an address")), 5), 0);
+        let numbers: Vec<_> = (0..5)
+            .map(|_| {
+                let n = reader.recv(&mut room).expect("arrives");
+                serde_json::from_slice::<Value>(&room[..n]).expect("JSON")["n"].as_u64()
+            })
+            .collect();
+        assert_eq!(numbers, (0..5).map(Some).collect::<Vec<_>>());
+        // A pipe without a reader is refused at once, and one that is full takes no more.
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("makes");
+        begin(Target::File(pipe.clone())).expect_err("nobody reads");
+        let _both = std::fs::File::options().read(true).write(true).open(&pipe).expect("opens");
+        assert!(send(Target::File(pipe), 3000) > 1000);
+        let _ = std::fs::remove_dir_all(folder);
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_ends_before_the_next_one() {
+        let folder = folder("torn");
+        let pipe = folder.join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("makes");
+        let mut both = std::fs::File::options().read(true).write(true).open(&pipe).expect("opens");
+        let config = LogConfig { flows: Some(Target::File(pipe.clone())), ..LogConfig::default() };
+        let mut outputs = Outputs::open(&config).expect("opens");
+        // More than a pipe holds: a part of the line is taken.
+        let long = "x".repeat(1 << 17);
+        assert!(!outputs.write(Which::Flows, "", &long).expect("a place").whole);
+        let mut room = vec![0; 1 << 17];
+        let taken = std::io::Read::read(&mut both, &mut room).expect("reads");
+        assert!(taken < long.len());
+        assert!(outputs.write(Which::Flows, "", "{}").expect("a place").whole);
+        assert!(outputs.write(Which::Flows, "", "{}").expect("a place").whole);
+        let n = std::io::Read::read(&mut both, &mut room).expect("reads");
+        assert_eq!(&room[..n], b"\n{}\n{}\n");
         let _ = std::fs::remove_dir_all(folder);
     }
 
@@ -508,7 +595,22 @@ mod tests {
     fn places_are_stderr_or_a_path_from_the_root() {
         assert_eq!(Target::try_from("stderr".to_owned()), Ok(Target::Stderr));
         assert_eq!(Target::try_from("/a/b".to_owned()), Ok(Target::File("/a/b".into())));
-        for wrong in ["", "stdout", "flows.jsonl", "/", "/a/.."] {
+        assert_eq!(Target::try_from("unix:/a/b".to_owned()), Ok(Target::Unix("/a/b".into())));
+        let collector = "[fd00::1]:9995".parse().expect("an address");
+        assert_eq!(Target::try_from("udp:[fd00::1]:9995".to_owned()), Ok(Target::Udp(collector)));
+        let long = format!("unix:/{}", "x".repeat(SOCKET_PATH));
+        for wrong in [
+            "",
+            "stdout",
+            "flows.jsonl",
+            "/",
+            "/a/..",
+            "unix:a",
+            "udp:a:1",
+            "udp:127.0.0.1:0",
+            "tcp:127.0.0.1:1",
+            &long,
+        ] {
             assert!(Target::try_from(wrong.to_owned()).is_err(), "{wrong}");
         }
     }

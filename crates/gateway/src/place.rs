@@ -1,6 +1,7 @@
 //! Where the locks and sockets of gateways are, and which gateways run.
 
-use crate::system::Lock;
+use crate::config::Config;
+use crate::system::{self, Lock};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -41,6 +42,13 @@ pub fn running(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> = names.filter(|name| Lock::is_taken(folder, name)).collect();
     names.sort();
     names
+}
+
+/// The configuration with the slot that its gateway has, or would take if it started now.
+#[must_use]
+pub fn placed(mut config: Config, folder: &Path) -> Config {
+    config.slot = system::may_run(&config, folder).unwrap_or_default();
+    config
 }
 
 /// The gateways that run in other network namespaces: the directory and the name of each.

@@ -22,7 +22,8 @@ use crate::config::Config;
 use crate::error::GatewayError;
 use crate::log::Level;
 use crate::poll::{Poll, Readiness};
-use crate::rules::{self, CLIENT};
+use crate::rules;
+use crate::slot::Slot;
 use crate::worker::Worker;
 use connector::Connector;
 use judge::{Interfaces, Judge};
@@ -35,13 +36,10 @@ use skyhaul_net::routing;
 use skyhaul_net::tun::{Tun, TunConfig};
 use std::collections::VecDeque;
 use std::io::Write;
-use std::net::{IpAddr, Ipv4Addr, TcpStream};
+use std::net::{IpAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The address and prefix length of the interface at which the gateway's own connection arrives: [`CLIENT`] is the other address of this
-/// /31.
-const INTERFACE: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::new(192, 0, 0, 248)), 31);
 /// What the gateway answers to its own connection.
 const ANSWER: &[u8] = b"skyhaul\n";
 /// Longest time between two looks.
@@ -55,8 +53,8 @@ const ROUTES_INTERVAL: Duration = Duration::from_millis(50);
 const RENEWAL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// Answers an accepted connection if it is the gateway's own; returns whether it is.
-pub(crate) fn answers(mut stream: &TcpStream, client: IpAddr) -> bool {
-    let own = client == IpAddr::V4(CLIENT);
+pub(crate) fn answers(mut stream: &TcpStream, client: IpAddr, slot: Slot) -> bool {
+    let own = client == IpAddr::V4(slot.client());
     if own {
         let _ = stream.write_all(ANSWER);
         // With the linger time of zero that the listener sets, closing would discard what was written.
@@ -166,18 +164,18 @@ impl Prover {
         }
         let device = TunConfig {
             name: Some(rules::own_interface(config)),
-            addresses: vec![INTERFACE],
+            addresses: vec![(config.slot.own_address().into(), 31)],
             mtu: config.satellite.mtu,
             offload: false,
         };
         let secret = Secret::draw().map_err(GatewayError::os("draw random numbers"))?;
-        let host = Host::new(HostConfig::new(vec![CLIENT.into()], secret));
+        let host = Host::new(HostConfig::new(vec![config.slot.client().into()], secret));
         let mut driver = Driver::new(Tun::open(&device)?, host)?;
         let mut notices = Notices::new()?;
         driver.also_wait_for(notices.poll.descriptor())?;
         let (table, tun) = (rules::table(config), config.interface());
-        let link = config.satellite.interface.clone();
-        let mut connector = Connector::new(config.fallback.clone());
+        let (link, mark) = (config.satellite.interface.clone(), config.slot.far_mark());
+        let mut connector = Connector::new(config.fallback.clone(), config.slot);
         let (look_proof, look_wake) = (proof.clone(), wake.clone());
         let mut due = Instant::ZERO;
         let (mut changed, mut calm_at, mut routes_at) = (false, Instant::ZERO, Instant::ZERO);
@@ -197,7 +195,7 @@ impl Prover {
             if anew || own.is_some() || now >= due {
                 due = now + EVERY;
                 let counts = counters::read(&table);
-                let names = Interfaces { tun: &tun, link: &link };
+                let names = Interfaces { tun: &tun, link: &link, mark };
                 look_proof.judge(|j| {
                     j.look(now, anew, own, counts);
                     j.decide(now, names)

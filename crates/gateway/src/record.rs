@@ -1,12 +1,14 @@
-//! The line of the log about a connection that has ended.
+//! The line of the log about a connection that has ended, or is open for long.
 
 use crate::absent::with;
 use crate::cause::Cause;
+use crate::classes::{self, ClassConfig};
 use crate::flow::{Flow, Initiator};
 use serde_json::{Value, json};
 use skyhaul_base::Instant;
 use skyhaul_net::host::{Conn, Host};
 use skyhaul_net::sockets::Connections;
+use skyhaul_trace::calendar::rfc3339_millis;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -24,8 +26,14 @@ impl Kernel {
     }
 }
 
-/// A connection that has ended.
-pub(crate) fn flow(now: Instant, host: &Host, flow: &mut Flow, cause: Cause) -> Value {
+/// A connection that has ended, or that is open if `cause` is `None`.
+pub(crate) fn flow(
+    now: Instant,
+    host: &Host,
+    classes: &[ClassConfig],
+    flow: &mut Flow,
+    cause: Option<Cause>,
+) -> Value {
     let passed = flow.passed();
     let far = flow.link.id().and_then(|id| host.conn(id));
     let mut link = json!({
@@ -51,10 +59,22 @@ pub(crate) fn flow(now: Instant, host: &Host, flow: &mut Flow, cause: Cause) -> 
         state.map(|k| json!({ "srtt-ms": k.srtt.as_secs_f64() * 1e3, "retransmitted": k.retransmitted }));
     let bytes = json!({ "to-link": passed.to_link, "to-hosts": passed.to_hosts, "lost": passed.lost });
     let mut line = ends(flow.from, flow.client, flow.server);
+    // Before the leg over the link is open, its DSCP is that of the other leg.
+    let member = flow
+        .link
+        .id()
+        .and_then(|id| host.membership(id))
+        .unwrap_or_else(|| host.config().schedule.membership(flow.client, flow.server, flow.near.dscp()));
+    let subscriber = member.subscriber.map(|(network, length)| format!("{network}/{length}"));
+    if let Some(cause) = cause {
+        line = with(line, "end", json!(cause));
+    }
     for (key, value) in [
         ("flow", json!(flow.number)),
+        ("began", rfc3339_millis(flow.began_at).into()),
         ("seconds", json!((now - flow.began).as_secs_f64())),
-        ("end", json!(cause)),
+        ("class", json!(classes::name(classes, member.class))),
+        ("subscriber", json!(subscriber)),
         ("bytes", bytes),
         ("link", link),
         ("hosts", json!(hosts)),

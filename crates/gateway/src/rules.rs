@@ -6,14 +6,13 @@
 
 use crate::config::{Config, MEMORY, Network, OnFailure};
 use crate::evidence::arm;
-use crate::forward::ADDRESS;
 use skyhaul_base::Rate;
 use std::fmt::Write;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 
-/// The marks of packets for the transparent kernel sockets, and of packets for the gateway's own host, the TCP endpoint in user space that
-/// carries connections over the link. The upper half is "SH" in ASCII.
-pub const MARKS: [u32; 2] = [0x5348_0001, 0x5348_0002];
+/// The mark of packets for the transparent kernel sockets. The upper half is "SH" in ASCII. Packets for the gateway's own host, the TCP
+/// endpoint in user space that carries connections over the link, have a mark for each gateway ([`crate::slot`]).
+pub const NEAR_MARK: u32 = 0x5348_0001;
 /// Mark of packets that the transparent kernel sockets send. No routing rule of the gateway matches it, and rules of others that look at
 /// the lower 16 bits of marks see none.
 pub(crate) const SOCKET_MARK: u32 = 0x5348_0000;
@@ -31,17 +30,13 @@ pub(crate) const REPAIR_GIVEN: &str = "repair_given";
 pub(crate) const REPAIR_LEFT: &str = "repair_left";
 /// Zone in which the kernel tracks connections between hosts and the transparent kernel sockets. Both legs of a connection have the
 /// same addresses and ports; in one zone, the numbers of one leg would be invalid for the other (`ct state invalid`), and a
-/// translation of addresses that was decided for one would hold for the other. The number is 0x5348, as in [`MARKS`].
+/// translation of addresses that was decided for one would hold for the other. The number is 0x5348, as in [`NEAR_MARK`].
 const ZONE: u16 = 21_320;
-/// Routing tables of packets with these marks, in the order of [`MARKS`].
-pub const TABLES: [u32; 2] = [21_320, 21_321];
+/// Routing table of packets with [`NEAR_MARK`].
+pub const NEAR_TABLE: u32 = 21_320;
 /// Priority of the routing rules: before those of operators (`from`, `iif`) and of VRFs (1000), which would lead marked packets elsewhere.
 /// Nobody else's packets have these marks.
 pub const PRIORITY: u32 = 1;
-/// The ends of the gateway's own connection ([`crate::proof`]): a client and a server without a host. They are addresses that are not
-/// assigned of the block for special purposes (192.0.0.0/24, RFC 6890 §2.2.2).
-pub(crate) const CLIENT: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 249);
-pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 250);
 /// Counter of SYNs of hosts that were intercepted.
 pub(crate) const HOSTS_TAKEN: &str = "hosts_taken";
 /// Counter of the SYNs of [`HOSTS_TAKEN`] that firewalls have let pass.
@@ -100,9 +95,28 @@ pub(crate) fn table_of(name: &str) -> String {
     format!("{PREFIX}{}", name.replace('-', "_"))
 }
 
+/// The marks of packets for the transparent kernel sockets, and for the gateway's own host.
+fn marks(config: &Config) -> (u32, u32) {
+    (NEAR_MARK, config.slot.far_mark())
+}
+
 /// The name of the interface at which the gateway's own connection arrives.
 pub(crate) fn own_interface(config: &Config) -> String {
     format!("skt-{}", config.name)
+}
+
+/// Interfaces, as a rule compares with them: a name, or a set of names.
+pub(crate) fn names(interfaces: &[impl AsRef<str>]) -> String {
+    let quoted: Vec<_> = interfaces.iter().map(|name| format!("\"{}\"", name.as_ref())).collect();
+    match &quoted[..] {
+        [one] => one.clone(),
+        several => format!("{{ {} }}", several.join(", ")),
+    }
+}
+/// The same with one more interface.
+fn names_with(interfaces: &[String], own: &str) -> String {
+    let all: Vec<&str> = interfaces.iter().map(String::as_str).chain([own]).collect();
+    names(&all)
 }
 
 /// The networks of one family as a set of nftables; `None` without any.
@@ -135,7 +149,7 @@ pub(crate) fn conditions(config: &Config, from: &[Network], to: &[Network], v6: 
 /// The rules that intercept new connections, in the chains that [`closed`] empties.
 #[must_use]
 pub fn admission(config: &Config, ports: Ports) -> String {
-    let [near, far] = MARKS;
+    let (near, far) = marks(config);
     let table = table(config);
     let mut text = String::new();
     let Some(terrestrial) = config.intercepted() else { return text };
@@ -147,8 +161,9 @@ pub fn admission(config: &Config, ports: Ports) -> String {
             continue;
         }
         // Packets that leave by another interface are forwarded: their answers arrive there, too, and the gateway would wait for ever.
-        let leaves = |interface: &str| format!("fib daddr oifname \"{interface}\"");
-        let (to_link, to_hosts) = (leaves(&config.satellite.interface), leaves(&terrestrial.interface));
+        let leaves = |interfaces: &str| format!("fib daddr oifname {interfaces}");
+        let to_link = leaves(&names(&[&config.satellite.interface]));
+        let to_hosts = leaves(&names(&terrestrial.interfaces));
         if let Some(c) = conditions(config, hosts, behind, v6) {
             let c = format!("{c} {to_link}");
             let _ = writeln!(text, "add rule inet {table} zone_of_hosts {c} ct zone set {ZONE}");
@@ -214,7 +229,7 @@ pub fn all(config: &Config, ports: Ports, enabled: bool) -> String {
     let t = table(config);
     let mut text = format!("create table inet {t}\n");
     if let Some(terrestrial) = config.intercepted() {
-        text += &interception(config, &t, &terrestrial.interface, ports);
+        text += &interception(config, &t, &terrestrial.interfaces, ports);
     }
     text + &translation(config, &t, enabled) + &marking(config, &t) + &admission(config, ports)
 }
@@ -282,8 +297,9 @@ pub(crate) fn unmarked_table(table: &str) -> String {
 
 /// Chains that lead packets of split connections to the kernel sockets and to the gateway's host; [`admission`] fills `from_hosts`,
 /// `from_link` and `zone_of_hosts`.
-fn interception(config: &Config, t: &str, hosts: &str, ports: Ports) -> String {
-    let [near, far] = MARKS;
+fn interception(config: &Config, t: &str, lans: &[String], ports: Ports) -> String {
+    let hosts = &names(lans);
+    let (near, far) = marks(config);
     let (link, tun) = (&config.satellite.interface, config.interface());
     let links = config.link_interfaces();
     let mut text = String::new();
@@ -306,7 +322,7 @@ fn interception(config: &Config, t: &str, hosts: &str, ports: Ports) -> String {
         "add chain inet {t} zone_in {{ type filter hook prerouting priority raw; policy accept; }}\n\
          add chain inet {t} zone_out {{ type filter hook output priority raw; policy accept; }}"
     );
-    text += &zones(t, hosts, &own);
+    text += &zones(t, lans, &own);
     let _ = writeln!(
         text,
         "add chain inet {t} arrive {{ type filter hook prerouting priority mangle; policy accept; }}"
@@ -327,7 +343,8 @@ fn interception(config: &Config, t: &str, hosts: &str, ports: Ports) -> String {
     rule(
         &mut text,
         &format!(
-            "iifname {{ \"{hosts}\", \"{own}\" }} meta l4proto {{ tcp, icmp, icmpv6 }} socket transparent 1 meta mark set {near:#x} accept"
+            "iifname {} meta l4proto {{ tcp, icmp, icmpv6 }} socket transparent 1 meta mark set {near:#x} accept",
+            names_with(lans, &own)
         ),
     );
     rule(&mut text, "fib daddr type { local, broadcast, multicast, anycast } accept");
@@ -354,7 +371,7 @@ fn interception(config: &Config, t: &str, hosts: &str, ports: Ports) -> String {
         }
     }
     // The gateway's own connection is intercepted like that of a host, even while connections of hosts are not.
-    let (client, server) = (CLIENT, SERVER);
+    let (client, server) = (config.slot.client(), config.slot.server());
     rule(
         &mut text,
         &format!(
@@ -362,18 +379,18 @@ fn interception(config: &Config, t: &str, hosts: &str, ports: Ports) -> String {
             ports.v4
         ),
     );
-    rule(&mut text, &format!("iifname \"{hosts}\" {SYN} jump from_hosts"));
+    rule(&mut text, &format!("iifname {hosts} {SYN} jump from_hosts"));
     rule(&mut text, &format!("iifname {links} {SYN} jump from_link"));
-    text + &answers(t, &links) + &passed(t, hosts, (link, &tun))
+    text + &answers(config, t, &links) + &passed(config, t, (hosts, link, &tun))
 }
 
 /// The chains behind those of firewalls, which count the packets that have passed firewalls.
-fn passed(t: &str, hosts: &str, (link, tun): (&str, &str)) -> String {
-    let [near, far] = MARKS;
+fn passed(config: &Config, t: &str, (hosts, link, tun): (&str, &str, &str)) -> String {
+    let (near, far) = marks(config);
     format!(
         "add chain inet {t} passed_input {{ type filter hook input priority {LAST}; policy accept; }}\n\
          add chain inet {t} passed_forward {{ type filter hook forward priority {LAST}; policy accept; }}\n\
-         add rule inet {t} passed_input iifname \"{hosts}\" meta mark {near:#x} {SYN} counter name {HOSTS_REACHED}\n\
+         add rule inet {t} passed_input iifname {hosts} meta mark {near:#x} {SYN} fib daddr oifname \"{link}\" counter name {HOSTS_REACHED}\n\
          add rule inet {t} passed_forward iifname \"{tun}\" oifname \"{link}\" {SYN} counter name {LINK_LEFT}\n\
          add rule inet {t} passed_forward iifname \"{tun}\" oifname != \"{link}\" {SYN} counter name {LINK_ASTRAY}\n\
          add rule inet {t} passed_forward oifname \"{tun}\" meta mark {far:#x} counter name {LINK_REACHED}\n"
@@ -381,12 +398,13 @@ fn passed(t: &str, hosts: &str, (link, tun): (&str, &str)) -> String {
 }
 
 /// The rules that track connections between hosts and the kernel's sockets in a zone of their own.
-fn zones(t: &str, hosts: &str, own: &str) -> String {
+fn zones(t: &str, lans: &[String], own: &str) -> String {
+    let (hosts, all) = (names(lans), names_with(lans, own));
     format!(
-        "add rule inet {t} zone_in iifname {{ \"{hosts}\", \"{own}\" }} meta l4proto {{ tcp, icmp, icmpv6 }} socket transparent 1 ct zone set {ZONE} \
+        "add rule inet {t} zone_in iifname {all} meta l4proto {{ tcp, icmp, icmpv6 }} socket transparent 1 ct zone set {ZONE} \
          accept\n\
-         add rule inet {t} zone_in iifname \"{hosts}\" {SYN} fib daddr type {{ local, broadcast, multicast, anycast }} accept\n\
-         add rule inet {t} zone_in iifname \"{hosts}\" {SYN} jump zone_of_hosts\n\
+         add rule inet {t} zone_in iifname {hosts} {SYN} fib daddr type {{ local, broadcast, multicast, anycast }} accept\n\
+         add rule inet {t} zone_in iifname {hosts} {SYN} jump zone_of_hosts\n\
          add rule inet {t} zone_in iifname \"{own}\" {SYN} ct zone set {ZONE}\n\
          add rule inet {t} zone_out meta mark {SOCKET_MARK:#x} ct zone set {ZONE}\n"
     )
@@ -405,13 +423,13 @@ pub(crate) fn untracked(config: &Config) -> String {
 #[must_use]
 pub(crate) fn tracked(config: &Config) -> String {
     let Some(terrestrial) = config.intercepted() else { return String::new() };
-    untracked(config) + &zones(&table(config), &terrestrial.interface, &own_interface(config))
+    untracked(config) + &zones(&table(config), &terrestrial.interfaces, &own_interface(config))
 }
 
 /// The chain that leads packets of connections over the link to the gateway's host. It comes after translations of addresses: where the
 /// addresses of hosts are hidden behind that of this machine, answers are addressed to hosts only after the translation.
-fn answers(t: &str, links: &str) -> String {
-    let [_, far] = MARKS;
+fn answers(config: &Config, t: &str, links: &str) -> String {
+    let (_, far) = marks(config);
     let mut text = format!(
         "add chain inet {t} answers {{ type filter hook prerouting priority dstnat + 10; policy accept; }}\n"
     );
@@ -433,22 +451,23 @@ fn translation(config: &Config, table: &str, enabled: bool) -> String {
         return String::new();
     }
     let (link, tun) = (&config.satellite.interface, config.interface());
+    let own = config.slot.host_address();
     let mut text = format!(
         "add chain inet {table} to_us {{ type nat hook prerouting priority dstnat; policy accept; }}\n\
          add chain inet {table} from_us {{ type nat hook postrouting priority srcnat; policy accept; }}\n\
-         add rule inet {table} from_us iifname \"{tun}\" oifname \"{link}\" ip saddr {ADDRESS} masquerade\n"
+         add rule inet {table} from_us iifname \"{tun}\" oifname \"{link}\" ip saddr {own} masquerade\n"
     );
     if let Some(ports) = published(config) {
         let _ = writeln!(
             text,
-            "add rule inet {table} to_us iifname \"{link}\" fib daddr type local tcp dport {ports} dnat ip to {ADDRESS}"
+            "add rule inet {table} to_us iifname \"{link}\" fib daddr type local tcp dport {ports} dnat ip to {own}"
         );
     }
     // Others cannot reach the address of the gateway's host directly.
     let _ = writeln!(
         text,
         "add chain inet {table} through {{ type filter hook forward priority filter; policy accept; }}\n\
-         add rule inet {table} through oifname \"{tun}\" ip daddr {ADDRESS} ct state new ct status & dnat == 0 drop"
+         add rule inet {table} through oifname \"{tun}\" ip daddr {own} ct state new ct status & dnat == 0 drop"
     );
     if enabled {
         let _ = writeln!(text, "add rule inet {table} through iifname \"{link}\" oifname != \"{tun}\" drop");
@@ -480,15 +499,22 @@ pub fn routing(config: &Config) -> String {
     }
     for ip in ["ip", "ip -6"] {
         let any = if ip == "ip" { "0.0.0.0/0" } else { "::/0" };
-        let routes = [format!("local {any} dev lo"), format!("{any} dev {}", config.interface())];
-        for ((route, mark), table) in routes.iter().zip(MARKS).zip(TABLES) {
+        let (near, far) = marks(config);
+        for (route, mark, table) in [
+            (format!("local {any} dev lo"), near, NEAR_TABLE),
+            (format!("{any} dev {}", config.interface()), far, config.slot.far_table()),
+        ] {
             let _ = writeln!(
                 text,
                 "{ip} rule add priority {PRIORITY} fwmark {mark:#x} lookup {table}\n{ip} route add {route} table {table}"
             );
         }
         if config.on_failure == OnFailure::Block {
-            let _ = writeln!(text, "{ip} route add blackhole {any} metric 65536 table {}", TABLES[1]);
+            let _ = writeln!(
+                text,
+                "{ip} route add blackhole {any} metric 65536 table {}",
+                config.slot.far_table()
+            );
         }
     }
     text
@@ -524,6 +550,37 @@ mod tests {
         let mut block = c;
         block.on_failure = OnFailure::Block;
         assert!(admission(&block, Ports { v4: 1, v6: 2 }).contains("drop"));
+    }
+
+    #[test]
+    fn rules_name_all_interfaces_of_hosts() {
+        let text = "[terrestrial]\ninterfaces = [\"eth0.100\", \"eth0.101\"]\n[satellite]\ninterface = \"eth1.200\"\n";
+        let mut c = Config::parse("g.toml", text).unwrap();
+        let all_of = |c: &Config| all(c, Ports { v4: 5000, v6: 5001 }, false);
+        let text = all_of(&c);
+        let lans = "{ \"eth0.100\", \"eth0.101\" }";
+        for rule in [
+            format!("arrive iifname {lans} tcp flags & (fin|syn|rst|ack) == syn jump from_hosts"),
+            "arrive iifname { \"eth0.100\", \"eth0.101\", \"skt-gateway\" } meta l4proto".into(),
+            format!("zone_in iifname {lans} tcp flags & (fin|syn|rst|ack) == syn jump zone_of_hosts"),
+            format!("passed_input iifname {lans} meta mark 0x53480001"),
+        ] {
+            assert!(text.contains(&rule), "{rule} in {text}");
+        }
+        let to_hosts = format!("fib daddr oifname {lans} update @ends");
+        assert_eq!(text.matches(&to_hosts).count(), 2, "both families: {text}");
+        // A gateway of another slot has a mark, a table and a client of its own, and shares those of the kernel's sockets.
+        c.slot = crate::slot::Slot::all().nth(1).unwrap();
+        let other = all_of(&c) + &routing(&c);
+        assert!(
+            !other.contains("0x53480002 ") && other.contains("meta mark set 0x53480012 accept"),
+            "{other}"
+        );
+        assert!(other.contains("ip saddr 192.0.0.245 ip daddr 192.0.0.246"), "{other}");
+        assert!(
+            other.contains("fwmark 0x53480012 lookup 21331")
+                && other.contains("fwmark 0x53480001 lookup 21320")
+        );
     }
 
     #[test]

@@ -14,8 +14,10 @@ use crate::priority::Service;
 use crate::proof::{Proof, Prover};
 use crate::repair::{self, Share};
 use crate::rules::{self, Ends};
+use crate::saved_settings::Turn;
+use crate::slot::Slot;
 use crate::status::Status;
-use crate::system::{Installed, Lock};
+use crate::system::{Installed, Lock, take_slot};
 use crate::watch::RulesWatch;
 use serde_json::{Value, json};
 use skyhaul_net::driver::Driver;
@@ -155,8 +157,7 @@ pub fn run(
     environment: &Environment,
     run_observer: &mut impl RunObserver,
 ) -> Result<Status, GatewayError> {
-    let terrestrial = config.terrestrial.as_ref().map(|t| &t.interface);
-    for name in terrestrial.into_iter().chain([&config.satellite.interface]) {
+    for name in config.interfaces() {
         nix::net::if_::if_nametoindex(name.as_str()).map_err(|_| NetError::NoInterface(name.clone()))?;
     }
     forward::refuse_loops(&config.forward)?;
@@ -165,14 +166,20 @@ pub fn run(
     let started = config;
     let mut fitted = config.clone();
     fitted.limits.flows = flows;
-    let config = &fitted;
     let _lock = Lock::take(&environment.folder, &config.name)?;
+    let turn = Turn::wait(&environment.folder);
+    fitted.slot = take_slot(&fitted, &environment.folder, &turn)?;
+    let config = &fitted;
     let mut writer = Writer::begin(&config.log, &config.name)?;
     let mut log = writer.log();
     let mut gateways = Gateway::all(Clock::now(), config)?;
     let device = TunConfig {
         name: Some(config.interface()),
-        addresses: if config.forwards_ports() { vec![forward::INTERFACE] } else { vec![(DUMMY, 32)] },
+        addresses: if config.forwards_ports() {
+            vec![(config.slot.tun_address().into(), 30)]
+        } else {
+            vec![(DUMMY, 32)]
+        },
         mtu: config.satellite.mtu,
         // Pacing needs packets of their size on the link, not offloaded ones.
         offload: config.satellite.rate.is_none(),
@@ -206,7 +213,7 @@ pub fn run(
     let wake = waker.clone();
     let orders = Control::open(&environment.folder, &config.name, move || wake.wake())?;
     let mut installed =
-        Installed::put(config, gateway.ports(), index, (&environment.folder, &environment.keeper))?;
+        Installed::put(config, gateway.ports(), index, (&environment.folder, &environment.keeper), turn)?;
     let wake = waker.clone();
     let repair = repair::Service::start(config, share.clone(), move || wake.wake())?;
     gateway.repair = repair.as_ref().map(repair::Service::view);
@@ -329,9 +336,13 @@ pub fn run(
                 }
                 "reload" => {
                     run_observer.reloading();
-                    let outcome = reload(started, &environment.file, &mut installed, &mut writer, || {
-                        gateway.ends(host)
-                    });
+                    let outcome = reload(
+                        (started, config.slot),
+                        &environment.file,
+                        &mut installed,
+                        &mut writer,
+                        || gateway.ends(host),
+                    );
                     run_observer.reloaded();
                     match outcome {
                         Ok((mut new, to)) => {
@@ -415,19 +426,20 @@ fn drivers(gateways: &[Gateway], queues: Vec<Tun>, hosts: Vec<Host>) -> Result<V
 }
 
 /// Reads the file again, and switches to its rules and logs, if the change is possible while the gateway runs. After an error, the old rules
-/// and logs are still in use. `started` is the configuration with which the gateway started.
+/// and logs are still in use. `started` is the configuration with which the gateway started, and `slot` the slot that it has.
 fn reload(
-    started: &Config,
+    (started, slot): (&Config, Slot),
     file: &std::path::Path,
     installed: &mut Installed,
     writer: &mut Writer,
     ends: impl FnOnce() -> Vec<Ends>,
 ) -> Result<(Config, Log), GatewayError> {
-    let new = Config::read(file)?;
+    let mut new = Config::read(file)?;
     if let Some(key) = started.needs_restart(&new) {
         let message = "it cannot change while the gateway runs: stop it and start it again".into();
         return Err(new.sources.refuse(key, message));
     }
+    new.slot = slot;
     let outputs = Outputs::open(&new.log)?;
     installed.change(&new, ends)?;
     let log = writer.switch(&new.log, outputs);

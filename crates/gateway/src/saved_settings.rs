@@ -4,6 +4,7 @@
 //! same gateway, or `skyhaul gateway clean`, then restores what was there before the first of them.
 
 use crate::error::GatewayError;
+use crate::slot::Slot;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::Write;
@@ -19,6 +20,21 @@ pub(crate) struct SavedSettings {
     pub(crate) reflect_tos: bool,
     /// The interface for which the gateway has enabled forwarding.
     pub(crate) forwarding: Option<String>,
+    /// The slot of the gateway; `None` if it is not known.
+    #[serde(default)]
+    pub(crate) slot: Option<Slot>,
+    /// Whether the gateway leads packets to the repair of datagrams.
+    #[serde(default = "yes")]
+    pub(crate) repairs: bool,
+    /// The interfaces of the gateway: that towards the link, and those towards hosts.
+    #[serde(default)]
+    pub(crate) link: String,
+    #[serde(default)]
+    pub(crate) hosts: Vec<String>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// The content of the file.
@@ -48,6 +64,41 @@ fn namespace() -> String {
 /// What was there before a gateway that was killed in this namespace; `None` if none was, or it has been cleaned up after.
 pub(crate) fn read(folder: &Path, name: &str) -> Option<SavedSettings> {
     record(folder, name).map(|r| r.before)
+}
+
+/// The names of other gateways of this namespace that have changed something, each with its settings.
+pub(crate) fn others(folder: &Path, name: &str) -> Vec<(String, SavedSettings)> {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|f| f.path());
+    let names = files.filter_map(|path| {
+        (path.extension()? == "before").then(|| path.file_stem()?.to_str().map(str::to_owned))?
+    });
+    let others = names.filter(|other| other != name);
+    let mut all: Vec<_> = others.filter_map(|other| read(folder, &other).map(|of| (other, of))).collect();
+    all.sort_by(|(a, _), (b, _)| a.cmp(b));
+    all
+}
+
+/// A lock of the folder, which gateways hold while they change what all of them share.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    _folder: Option<File>,
+}
+
+/// Maximum number of attempts, 10 ms apart, to get a turn.
+const ATTEMPTS: u32 = 1000;
+
+impl Turn {
+    /// Waits for other gateways. If one of them holds the lock for very long, it has been stopped: nobody waits for that.
+    pub(crate) fn wait(folder: &Path) -> Self {
+        let Ok(file) = File::open(folder) else { return Self { _folder: None } };
+        for _ in 0..ATTEMPTS {
+            if file.try_lock().is_ok() {
+                return Self { _folder: Some(file) };
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        Self { _folder: None }
+    }
 }
 
 /// The whole content of the file, under the same conditions as [`read`].
@@ -95,6 +146,10 @@ mod tests {
             early_demux: true,
             reflect_tos: false,
             forwarding: None,
+            slot: Some(Slot::default()),
+            repairs: false,
+            link: "sat0".into(),
+            hosts: vec!["lan0".into()],
         };
         note(&folder, "g", false, &before).expect("writes");
         assert_eq!(read(&folder, "g"), Some(before));

@@ -95,6 +95,12 @@ pub struct Status {
     pub version: String,
     /// Process ID.
     pub pid: u32,
+    /// The interfaces towards hosts; none if it only forwards ports.
+    #[serde(default)]
+    pub hosts: Vec<String>,
+    /// The interface towards the link.
+    #[serde(default)]
+    pub link: String,
     /// Time since its start, seconds.
     pub uptime: f64,
     /// Whether new connections are split; otherwise they are forwarded.
@@ -119,6 +125,9 @@ pub struct Status {
     pub paths_narrowed: u64,
     /// Packets dropped because the thread that has their connection did not take them in time.
     pub queues_full: u64,
+    /// Lines of the logs that were dropped, because they could not be written in time or at all.
+    #[serde(default)]
+    pub lines_lost: u64,
     /// Low-priority probes dropped because too many waited until nothing else was to be sent at `satellite.rate`.
     #[serde(default)]
     pub probes_dropped: u64,
@@ -263,6 +272,11 @@ impl Status {
             ("turned_away_total", "Connections refused for want of descriptors", self.turned_away),
             ("queues_full_total", "Packets dropped between threads", self.queues_full),
             (
+                "log_lines_lost_total",
+                "Lines of the logs dropped because they could not be written",
+                self.lines_lost,
+            ),
+            (
                 "probes_dropped_total",
                 "Low-priority probes dropped because too many waited",
                 self.probes_dropped,
@@ -302,8 +316,10 @@ impl Status {
         ] {
             add(name, "counter", help, value as f64);
         }
-        page.family("gateway_info", "gauge", "The version of the program")
-            .sample(&[gateway, ("version", &self.version)], 1);
+        page.family("gateway_info", "gauge", "The version of the program").sample(
+            &[gateway, ("version", &self.version), ("hosts", &self.hosts.join(",")), ("link", &self.link)],
+            1,
+        );
         if !self.classes.is_empty() {
             let mut family = page.family(
                 "gateway_class_sent_bytes_total",
@@ -375,6 +391,8 @@ mod tests {
             name: "near".into(),
             version: "1".into(),
             pid: 1,
+            hosts: vec!["eth0.100".into(), "eth0.101".into()],
+            link: "eth1.200".into(),
             uptime: 0.0,
             admits: true,
             metrics: None,
@@ -386,6 +404,7 @@ mod tests {
             memory: 0,
             paths_narrowed: 0,
             queues_full: 0,
+            lines_lost: 0,
             probes_dropped: 0,
             classes: vec![ClassStatus { name: "ssh".into(), weight: 1, sent: 1 }],
             held_subscribers: 0,

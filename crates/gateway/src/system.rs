@@ -8,8 +8,9 @@ use crate::config::{Config, OnFailure};
 use crate::control;
 use crate::error::GatewayError;
 use crate::nft::{self, nft};
-use crate::rules::{self, Ends, MARKS, PRIORITY, Ports, REPAIR_MARK, REPAIR_TABLE, TABLES};
-use crate::saved_settings::{self, SavedSettings};
+use crate::rules::{self, Ends, NEAR_MARK, NEAR_TABLE, PRIORITY, Ports, REPAIR_MARK, REPAIR_TABLE};
+use crate::saved_settings::{self, SavedSettings, Turn};
+use crate::slot::Slot;
 use crate::watch::ExpectedRules;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -23,10 +24,13 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-fn mark_rules() -> [MarkRule; 2] {
-    let [near, far] = MARKS;
-    let [near_table, far_table] = TABLES;
-    [(near, near_table), (far, far_table)].map(|(mark, table)| MarkRule { mark, table, priority: PRIORITY })
+/// The rule for packets for the transparent kernel sockets, which all gateways of a namespace share.
+fn near_rule() -> MarkRule {
+    MarkRule { mark: NEAR_MARK, table: NEAR_TABLE, priority: PRIORITY }
+}
+/// The rule for packets for the gateway's host.
+fn far_rule(slot: Slot) -> MarkRule {
+    MarkRule { mark: slot.far_mark(), table: slot.far_table(), priority: PRIORITY }
 }
 
 fn repair_rule() -> MarkRule {
@@ -57,18 +61,26 @@ fn forwarding_key(interface: &str) -> String {
 
 impl SavedSettings {
     /// The arguments of [`keep`], with the process ID of this gateway. `file` holds the same settings, in case the keeper is killed as well.
-    fn words(&self, file: &Path) -> [String; 6] {
-        let on = |flag| u8::from(flag).to_string();
-        let forwarding = self.forwarding.clone().unwrap_or_default();
-        let (file, gateway) = (file.display().to_string(), std::process::id().to_string());
-        [self.table.clone(), on(self.early_demux), on(self.reflect_tos), forwarding, file, gateway]
+    fn words(&self, file: &Path) -> [String; 3] {
+        let settings = serde_json::to_string(self).unwrap_or_default();
+        [settings, file.display().to_string(), std::process::id().to_string()]
     }
     /// Settings for [`remove`] where only the table is known: no setting is restored.
     pub(crate) fn unknown(table: String) -> Self {
-        Self { table, early_demux: false, reflect_tos: true, forwarding: None }
+        Self {
+            table,
+            early_demux: false,
+            reflect_tos: true,
+            forwarding: None,
+            slot: None,
+            repairs: true,
+            link: String::new(),
+            hosts: Vec::new(),
+        }
     }
-    /// The settings as they are now, or, where a killed gateway has changed them, as they were before that one started.
-    fn now(config: &Config, killed: Option<&Self>) -> Self {
+    /// The settings as they are now, or, where a killed gateway has changed them, as they were before that one started. `other`: the settings
+    /// of another gateway, which has found those that all gateways share.
+    fn now(config: &Config, killed: Option<&Self>, other: Option<&Self>) -> Self {
         let link = &config.satellite.interface;
         let off = config.forwards_ports() && !is_on(&forwarding_key(link));
         // If the killed gateway has enabled forwarding at an interface at which this one does not need it, forwarding is disabled at once.
@@ -79,9 +91,13 @@ impl SavedSettings {
         let forwarded = forwarded.is_some_and(|i| i == link) && config.forwards_ports();
         Self {
             table: rules::table(config),
-            early_demux: killed.map_or_else(|| is_on(EARLY_DEMUX), |k| k.early_demux),
-            reflect_tos: killed.map_or_else(|| is_on(REFLECT_TOS), |k| k.reflect_tos),
+            early_demux: killed.or(other).map_or_else(|| is_on(EARLY_DEMUX), |k| k.early_demux),
+            reflect_tos: killed.or(other).map_or_else(|| is_on(REFLECT_TOS), |k| k.reflect_tos),
             forwarding: (off || forwarded).then(|| link.clone()),
+            slot: Some(config.slot),
+            repairs: config.repair.is_some(),
+            link: link.clone(),
+            hosts: config.host_interfaces().to_vec(),
         }
     }
 }
@@ -102,30 +118,76 @@ pub(crate) fn has_table(table: &str) -> Result<bool, GatewayError> {
     }
 }
 
-/// Removes everything that a gateway has installed, as far as it can.
+/// Removes everything that a gateway has installed, as far as it can. `others`: other gateways of the namespace have installed something, so
+/// that what all of them share stays.
 ///
 /// # Errors
 /// If the table cannot be removed.
-pub(crate) fn remove(before: &SavedSettings) -> Result<(), GatewayError> {
+pub(crate) fn remove(before: &SavedSettings, others: bool) -> Result<(), GatewayError> {
     let removed = remove_table(&before.table);
-    if before.early_demux {
+    if before.early_demux && !others {
         let _ = fs::write(EARLY_DEMUX, "1");
     }
-    if !before.reflect_tos {
+    if !before.reflect_tos && !others {
         let _ = fs::write(REFLECT_TOS, "0");
     }
     if let Some(interface) = &before.forwarding {
         let _ = fs::write(forwarding_key(interface), "0");
     }
+    let slots: Vec<Slot> = match before.slot {
+        Some(slot) => vec![slot],
+        None if others => Vec::new(),
+        None => Slot::all().collect(),
+    };
     // IPv6 may have been turned off since.
     for v6 in [false, true] {
-        for rule in mark_rules().into_iter().chain([repair_rule()]) {
-            routing::remove_rule(v6, rule);
+        for slot in &slots {
+            routing::remove_rule(v6, far_rule(*slot));
+            routing::remove_route(v6, slot.far_table(), DefaultRoute::Nowhere);
         }
-        routing::remove_route(v6, TABLES[0], DefaultRoute::Here);
-        routing::remove_route(v6, TABLES[1], DefaultRoute::Nowhere);
+        if before.repairs && !(others && before.slot.is_none()) {
+            routing::remove_rule(v6, repair_rule());
+        }
+        if !others {
+            routing::remove_rule(v6, near_rule());
+            routing::remove_route(v6, NEAR_TABLE, DefaultRoute::Here);
+        }
     }
     removed
+}
+
+/// Takes a slot for a gateway, or the one that a killed gateway of this name has had.
+///
+/// # Errors
+/// If no slot is free, or another gateway has an interface of this one, or is the one that repairs datagrams.
+pub(crate) fn take_slot(config: &Config, folder: &Path, _turn: &Turn) -> Result<Slot, GatewayError> {
+    may_run(config, folder)
+}
+
+/// As [`take_slot`], but without a turn: others may take the slot.
+pub(crate) fn may_run(config: &Config, folder: &Path) -> Result<Slot, GatewayError> {
+    let others = saved_settings::others(folder, &config.name);
+    let (link, hosts) = (&config.satellite.interface, config.host_interfaces());
+    let taken = |key, interface: &String, what, other: &str| {
+        Err(GatewayError::InterfaceTaken { key, interface: interface.clone(), what, other: other.into() })
+    };
+    for (name, of) in others.iter().filter(|(name, _)| Lock::is_taken(folder, name)) {
+        if of.link == *link {
+            return taken("satellite.interface", link, "satellite.interface", name);
+        }
+        if of.hosts.contains(link) {
+            return taken("satellite.interface", link, "an interface of hosts", name);
+        }
+        if let Some(host) = hosts.iter().find(|host| **host == of.link) {
+            return taken("terrestrial.interface", host, "satellite.interface", name);
+        }
+        if of.repairs && config.repair.is_some() {
+            return Err(GatewayError::OtherRepairs(name.clone()));
+        }
+    }
+    let free = |slot: &Slot| !others.iter().any(|(_, of)| of.slot == Some(*slot));
+    let before = saved_settings::read(folder, &config.name).and_then(|b| b.slot);
+    before.into_iter().chain(Slot::all()).find(free).ok_or(GatewayError::NoSlot)
 }
 
 /// The holder of a lock while a keeper removes what a gateway has left behind.
@@ -234,28 +296,32 @@ pub struct Installed {
 
 impl Installed {
     /// Installs everything. `interface` is the index of the TUN interface; `folder` is the folder of the lock; `again` is the command line
-    /// that starts this program again so that it calls [`keep`] with the arguments appended to the line.
+    /// that starts this program again so that it calls [`keep`] with the arguments appended to the line. `turn` is that in which the slot
+    /// of the configuration was taken.
     ///
     /// # Errors
     /// If the system refuses a change; nothing is left behind then.
-    pub fn put(
+    pub(crate) fn put(
         config: &Config,
         ports: Ports,
         interface: u32,
         (folder, again): (&Path, &[std::ffi::OsString]),
+        turn: Turn,
     ) -> Result<Self, GatewayError> {
         forwarding(config)?;
+        let far_table = config.slot.far_table();
         for v6 in families() {
-            routing::set_route(v6, TABLES[1], DefaultRoute::Out(interface)).map_err(|e| match e {
+            routing::set_route(v6, far_table, DefaultRoute::Out(interface)).map_err(|e| match e {
                 NetError::Os { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
-                    GatewayError::Another(TABLES[1])
+                    GatewayError::Another(far_table)
                 }
                 e => e.into(),
             })?;
         }
         // From here on, anything left behind belongs to this gateway.
         let killed = saved_settings::read(folder, &config.name);
-        let before = SavedSettings::now(config, killed.as_ref());
+        let others = saved_settings::others(folder, &config.name);
+        let before = SavedSettings::now(config, killed.as_ref(), others.first().map(|(_, of)| of));
         let noted = saved_settings::file(folder, &config.name);
         let intended = ExpectedRules::default();
         let mut installed = Self {
@@ -269,11 +335,19 @@ impl Installed {
             intended,
             keeper: None,
         };
+        let begun = installed.begin(folder, again);
+        // Whatever is removed from here on waits for a turn of its own.
+        drop(turn);
+        begun.map(|()| installed)
+    }
+
+    /// Notes what is there, starts the keeper, and installs everything but the route out of the gateway's interface.
+    fn begin(&mut self, folder: &Path, again: &[std::ffi::OsString]) -> Result<(), GatewayError> {
+        let Self { config, before, noted, .. } = self;
         let block = config.on_failure == OnFailure::Block;
-        saved_settings::note(folder, &config.name, block, &installed.before)?;
-        installed.keeper = keeper(again, &installed.before, &installed.noted, config.on_failure)?;
-        installed.fill()?;
-        Ok(installed)
+        saved_settings::note(folder, &config.name, block, before)?;
+        self.keeper = keeper(again, before, noted, config.on_failure)?;
+        self.fill()
     }
 
     /// Installs the table, the routes and the routing rules.
@@ -342,12 +416,12 @@ impl Installed {
     fn intercept(&self) -> Result<(), GatewayError> {
         self.set_sysctls()?;
         for v6 in families() {
-            routing::set_route(v6, TABLES[0], DefaultRoute::Here)?;
+            routing::set_route(v6, NEAR_TABLE, DefaultRoute::Here)?;
             if self.config.on_failure == OnFailure::Block {
                 // The route to the TUN interface disappears with it; this one stays.
-                routing::set_route(v6, TABLES[1], DefaultRoute::Nowhere)?;
+                routing::set_route(v6, self.config.slot.far_table(), DefaultRoute::Nowhere)?;
             }
-            for rule in mark_rules() {
+            for rule in [near_rule(), far_rule(self.config.slot)] {
                 routing::add_rule(v6, rule)?;
             }
         }
@@ -386,23 +460,25 @@ impl Installed {
     /// them, and the route to the gateway's interface disappears while that interface is down.
     ///
     /// # Errors
-    /// If the system refuses a change, or one of the two interfaces is gone, down or part of a VRF.
+    /// If the system refuses a change, the satellite interface or all interfaces of hosts are gone or down, or one is part of a VRF.
     pub(crate) fn renew_routes(&self) -> Result<bool, GatewayError> {
-        let Some(terrestrial) = self.config.intercepted() else { return self.lead_to_repair() };
-        for interface in [&terrestrial.interface, &self.config.satellite.interface] {
-            let link = routing::link(interface)?;
-            if let Some(vrf) = link.vrf {
-                return Err(GatewayError::InVrf { interface: interface.clone(), vrf });
-            }
-            if !link.up {
-                return Err(GatewayError::InterfaceDown(interface.clone()));
-            }
+        if self.config.intercepted().is_none() {
+            return self.lead_to_repair();
+        }
+        usable(&self.config.satellite.interface)?;
+        // Where one of several interfaces of hosts is gone or down, the others go on.
+        let hosts = self.config.host_interfaces().iter().map(|i| usable(i)).collect::<Vec<_>>();
+        let works = hosts.iter().any(Result::is_ok);
+        let fatal = |e: &GatewayError| !works || matches!(e, GatewayError::InVrf { .. });
+        if let Some(e) = hosts.into_iter().filter_map(Result::err).find(fatal) {
+            return Err(e);
         }
         let mut missing = self.set_sysctls()? | self.lead_to_repair()?;
         for v6 in families() {
-            missing |= routing::add_route(v6, TABLES[0], DefaultRoute::Here)?;
-            missing |= routing::add_route(v6, TABLES[1], DefaultRoute::Out(self.interface))?;
-            for rule in mark_rules() {
+            missing |= routing::add_route(v6, NEAR_TABLE, DefaultRoute::Here)?;
+            missing |=
+                routing::add_route(v6, self.config.slot.far_table(), DefaultRoute::Out(self.interface))?;
+            for rule in [near_rule(), far_rule(self.config.slot)] {
                 missing |= routing::add_rule(v6, rule)?;
             }
         }
@@ -477,13 +553,22 @@ impl Installed {
 impl Drop for Installed {
     fn drop(&mut self) {
         // A drop cannot report an error, and the removal goes as far as it can.
-        let _ = remove(&self.before);
-        saved_settings::forget(&self.noted);
+        clean(&self.noted, &self.before);
         // The keeper finds nothing left to remove.
         if let Some((mut child, stdin)) = self.keeper.take() {
             drop(stdin);
             let _ = child.wait();
         }
+    }
+}
+
+/// Checks that an interface is there, up, and not part of a VRF.
+fn usable(interface: &str) -> Result<(), GatewayError> {
+    let link = routing::link(interface)?;
+    match link.vrf {
+        Some(vrf) => Err(GatewayError::InVrf { interface: interface.to_owned(), vrf }),
+        None if !link.up => Err(GatewayError::InterfaceDown(interface.to_owned())),
+        None => Ok(()),
     }
 }
 
@@ -545,12 +630,10 @@ fn keeper(
 ///
 /// Bytes on standard input are signs of life. If they stop, the keeper stops the interception of new connections.
 pub fn keep(words: &[String]) {
-    let [table, early_demux, reflect_tos, forwarding, noted, gateway] = words else { return };
+    let [before, noted, gateway] = words else { return };
+    let Ok(before) = serde_json::from_str::<SavedSettings>(before) else { return };
     let _ = writeln!(io::stdout(), "waits").and_then(|()| io::stdout().flush());
-    watch_over(table);
-    let (early_demux, reflect_tos) = (early_demux == "1", reflect_tos == "1");
-    let forwarding = (!forwarding.is_empty()).then(|| forwarding.clone());
-    let before = SavedSettings { table: table.clone(), early_demux, reflect_tos, forwarding };
+    watch_over(&before.table);
     clean_up(Path::new(noted), gateway, &before);
 }
 
@@ -595,7 +678,16 @@ fn clean_up(path: &Path, gateway: &str, before: &SavedSettings) {
     };
     // A gateway that runs again by now restores the settings itself when it ends.
     let Ok(_lock) = Lock::take_as(folder, name, KEEPER, gateway) else { return };
-    let _ = remove(before);
-    saved_settings::forget(path);
+    clean(path, before);
     control::forget(folder, name);
+}
+
+/// Removes everything, what all gateways share only if no other gateway is there, and then the file of saved settings.
+fn clean(path: &Path, before: &SavedSettings) {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_stem().and_then(|n| n.to_str())) else {
+        return;
+    };
+    let _turn = Turn::wait(folder);
+    let _ = remove(before, !saved_settings::others(folder, name).is_empty());
+    saved_settings::forget(path);
 }

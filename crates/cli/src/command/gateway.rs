@@ -48,7 +48,7 @@ pub(crate) fn run(command: &GatewayCommand, own_command: &[OsString]) -> Result<
     match command {
         GatewayCommand::Check(args) => check(args),
         GatewayCommand::Rules(args) => {
-            let config = read(args)?;
+            let config = place::placed(read(args)?, &place::folder());
             print(&format!("{}\n{}", rules::all(&config, PLACEHOLDERS, false), rules::routing(&config)))
         }
         GatewayCommand::Doctor(args) => examine(args, own_command),
@@ -152,7 +152,7 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
         line("variable", format!("{name} = {} ({}{unused})", v.value, v.file));
     }
     if let Some(t) = &c.terrestrial {
-        line("hosts", format!("{} on {}", list(&t.networks), t.interface));
+        line("hosts", format!("{} on {}", list(&t.networks), t.interfaces.join(", ")));
     }
     for f in &c.forward {
         line("forwarded port", format!("{} to {} over the link", f.listen, f.to));
@@ -223,15 +223,19 @@ fn check(args: &GatewayFile) -> Result<(), Stop> {
     for (what, target) in [("finished connections", &c.log.flows), ("events", &c.log.events)] {
         match target {
             None => {}
-            Some(log::Target::Stderr) => line(what, "a line of JSON each, to standard error".into()),
-            Some(log::Target::File(path)) => {
-                let rotated = c.log.rotate.map_or(String::new(), |size| {
+            Some(target) => {
+                let rotate = c.log.rotate.filter(|_| matches!(target, log::Target::File(_)));
+                let rotated = rotate.map_or(String::new(), |size| {
                     let kept = c.log.kept();
                     format!("; a new file every {:.1} MB, {kept} old ones are kept", size.0 as f64 / 1e6)
                 });
-                line(what, format!("a line of JSON each, to {}{rotated}", path.display()));
+                line(what, format!("a line of JSON each, to {target}{rotated}"));
             }
         }
+    }
+    if let Some(interval) = &c.log.interval {
+        let every = interval.0.as_secs_f64();
+        line("open connections", format!("a line every {every} s each, where those of finished ones go"));
     }
     let m = &c.metrics;
     let at = m.listen.map_or("by `run --metrics` alone".into(), |at| format!("at http://{at}/metrics"));
@@ -535,6 +539,11 @@ fn proof_line(proof: &ProofStatus) -> Option<String> {
     }
 }
 
+/// Interfaces towards hosts, as text.
+fn or_none(hosts: &[String]) -> String {
+    if hosts.is_empty() { "forwarded ports".into() } else { hosts.join(", ") }
+}
+
 /// The status as text: counters, doubts, networks, and the connections if the status lists them.
 fn page(s: &Status) -> String {
     let (c, flows) = (&s.counts, s.flows);
@@ -573,6 +582,7 @@ fn page(s: &Status) -> String {
             ("lost in resets", format!("{} bytes", c.bytes_lost)),
         ],
     );
+    line("between", &[("hosts at", or_none(&s.hosts)), ("the link at", s.link.clone())]);
     if let Some(at) = s.metrics {
         line("metrics", &[("at", format!("http://{at}/metrics"))]);
     }
@@ -607,8 +617,11 @@ fn page(s: &Status) -> String {
     if s.turned_away > 0 {
         line("refused", &[("for want of descriptors", s.turned_away.to_string())]);
     }
-    let dropped =
-        [("between threads", s.queues_full, "packets"), ("low-priority", s.probes_dropped, "probes")];
+    let dropped = [
+        ("between threads", s.queues_full, "packets"),
+        ("low-priority", s.probes_dropped, "probes"),
+        ("of the logs", s.lines_lost, "lines"),
+    ];
     for (what, n, unit) in dropped.into_iter().filter(|(_, n, _)| *n > 0) {
         line("dropped", &[(what, format!("{n} {unit}"))]);
     }
@@ -722,7 +735,8 @@ fn status(args: &GatewayStatusArgs) -> Result<(), Stop> {
 fn list_all(args: &GatewayStatusArgs, all: impl Iterator<Item = Target>) -> Result<(), Stop> {
     let (mut values, mut pages) = (Vec::new(), String::new());
     let mut works = true;
-    let mut table = Grid::new(&["gateway", "process", "up s", "open", "new connections"]).left(0).left(4);
+    let head = ["gateway", "process", "up s", "open", "hosts", "link", "new connections"];
+    let mut table = Grid::new(&head).left(0).left(4).left(5).left(6);
     for target in all {
         let v = target.ask_json(if args.flows { "list" } else { "status" })?;
         let s: Status = target.parse(v.clone())?;
@@ -736,7 +750,7 @@ fn list_all(args: &GatewayStatusArgs, all: impl Iterator<Item = Target>) -> Resu
             (true, true) => "split",
         };
         let (up, open) = (format!("{:.0}", s.uptime), s.flows.to_string());
-        table.row(vec![s.name, s.pid.to_string(), up, open, admission.into()]);
+        table.row(vec![s.name, s.pid.to_string(), up, open, or_none(&s.hosts), s.link, admission.into()]);
         values.push(v);
     }
     print(&if args.json { format!("{:#}\n", Value::Array(values)) } else { table.lines(0) + &pages })?;

@@ -11,6 +11,7 @@
 //! make bench-gateway GATEWAY="packaged --seconds 20" # the file of the packages, with the rate of the link
 //! make bench-gateway GATEWAY=waits                # a black hole, and an outage of 70 s
 //! make bench-gateway GATEWAY=turns                # ten downloads of a client beside one of another
+//! make bench-gateway GATEWAY=return               # a download whose acknowledgements return over 64 kbit/s
 //! make bench-gateway GATEWAY="repair --runs 5"    # what cannot be split, repaired by two gateways and forwarded
 //! make bench-gateway GATEWAY="repair --only quic,wireguard --loss 1e-3,1e-2" # some columns and losses of it
 //! make bench-gateway GATEWAY="pepsal scps-like --pepsal /path/to/pepsal"
@@ -25,6 +26,7 @@
 #[allow(dead_code, reason = "the tests use the rest")]
 mod bed;
 
+mod asymmetric;
 mod relay;
 mod repair;
 
@@ -65,7 +67,7 @@ const BOXES: [(&str, &str); 10] = [
     ("scps-like", "cc = { name = \"scps-like\", window = 1000.0 }"),
 ];
 /// Measurements other than that of each entry of [`BOXES`] over GEO.
-const WORDS: [&str; 7] = ["turns", "waits", "fast", "begin", "turnover", "idle", "repair"];
+const WORDS: [&str; 8] = ["turns", "waits", "return", "fast", "begin", "turnover", "idle", "repair"];
 /// Our gateway with the file that the packages install.
 const PACKAGED: &str = "packaged";
 /// Size of a short download, bytes.
@@ -272,6 +274,9 @@ fn all(arguments: &Arguments) {
             let Some([rate, share]) = turns(name, keys, arguments.seconds) else { return };
             println!("{name:<12} {rate:>6.2}   {share:.3}");
         }
+    }
+    if arguments.wants("return") {
+        asymmetric::table(arguments.seconds);
     }
     if arguments.wants("waits") {
         println!(

@@ -65,8 +65,12 @@ pub struct File {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Terrestrial {
-    /// Interface towards the hosts.
-    pub interface: String,
+    /// The interface towards the hosts; after reading, it is in `interfaces`.
+    #[serde(default)]
+    pub(super) interface: Option<String>,
+    /// Interfaces towards the hosts.
+    #[serde(default)]
+    pub interfaces: Vec<String>,
     /// Networks of the hosts: only connections from or to them are split.
     #[serde(default = "everything")]
     pub networks: Vec<Network>,

@@ -391,7 +391,7 @@ cc = "bbr"
     fn a_template_takes_the_values_of_its_terminal() {
         let files = [("a/t17.toml", TERMINAL), ("a/template.toml", TEMPLATE), ("a/more/limits.toml", LIMITS)];
         let c = read(&files).unwrap();
-        assert_eq!((c.name.as_str(), c.terrestrial.as_ref().unwrap().interface.as_str()), ("t-17", "lan.17"));
+        assert_eq!((c.name.as_str(), c.host_interfaces()[0].as_str()), ("t-17", "lan.17"));
         assert_eq!(c.terrestrial.as_ref().unwrap().networks, ["10.17.0.0/24".parse().unwrap()]);
         assert_eq!(c.satellite.rate.unwrap().bits_per_sec(), 2_000_000);
         assert_eq!(c.endpoint.cc.name(), "bbr", "the value of a key is replaced as a whole");
@@ -405,7 +405,7 @@ cc = "bbr"
     fn a_dollar_sign_is_nothing_special_alone() {
         let text = "include = []\n[terrestrial]\ninterface = \"a$b$${c}$\"\n[satellite]\ninterface = \"s\"\n[variables]\nspare = 1\n";
         let c = Config::parse("g.toml", text).unwrap();
-        assert_eq!(c.terrestrial.as_ref().unwrap().interface, "a$b${c}$");
+        assert_eq!(c.host_interfaces(), ["a$b${c}$"]);
         assert!(!c.sources.variables["spare"].used);
     }
 

@@ -10,6 +10,7 @@ use crate::evidence::settings as evidence;
 use crate::forward;
 pub use crate::network::Network;
 pub use crate::prefixes::MetricsConfig;
+use crate::slot::Slot;
 pub use file::{File, Limits, OnFailure, Preserve, Satellite, Split, Terrestrial};
 pub use include::{Sources, Variable};
 pub(crate) use link::MEMORY;
@@ -30,6 +31,8 @@ pub struct Config {
     pub fallback: Endpoint,
     /// TCP settings of the second arm of an A/B test, if that arm is split (`[evidence.other]`).
     pub other: Option<Endpoint>,
+    /// Its slot among the gateways of its network namespace, which is taken when it starts.
+    pub slot: Slot,
 }
 
 impl Deref for Config {
@@ -53,6 +56,8 @@ const LONGEST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST: u64 = 1 << 20;
 /// Maximum length of an interface name, bytes (IFNAMSIZ of the kernel, without the final zero).
 const LONGEST_INTERFACE: usize = 15;
+/// Maximum number of interfaces towards hosts.
+const MOST_INTERFACES: usize = 32;
 /// Maximum length of a gateway's name, bytes: with the prefix `sky-` it must fit into an interface name.
 const LONGEST_NAME: usize = 11;
 
@@ -82,8 +87,10 @@ impl Config {
     fn assemble(file: &str, text: &str, read: include::Reader<'_>) -> Result<Self, GatewayError> {
         let (keys, sources) = include::assemble(file, text, read)?;
         let fail = |key: &str, message: String| sources.refuse(key, message);
-        let f: File = serde_path_to_error::deserialize(toml::Value::Table(keys))
+        let mut f: File = serde_path_to_error::deserialize(toml::Value::Table(keys))
             .map_err(|e| fail(&e.path().to_string(), one_line(e.inner().message())))?;
+        let named = f.terrestrial.as_mut().map_or(Ok(Vec::new()), Terrestrial::name_interfaces);
+        let named = named.map_err(|(key, message)| fail(key, message.into()))?;
         let known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if f.name.is_empty() || f.name.len() > LONGEST_NAME || !f.name.chars().all(known) {
             return Err(fail("name", format!("write 1 to {LONGEST_NAME} small letters, digits and dashes")));
@@ -96,9 +103,9 @@ impl Config {
         if let Some((key, message)) = forward::contradiction(&f.forward, &f.publish) {
             return Err(fail(&key, message));
         }
-        let interfaces = hosts.map(|t| ("terrestrial.interface", &t.interface));
+        let link = &f.satellite.interface;
         for (key, interface) in
-            interfaces.into_iter().chain([("satellite.interface", &f.satellite.interface)])
+            named.iter().map(|(key, name)| (key.as_str(), name)).chain([("satellite.interface", link)])
         {
             // What the kernel refuses (dev_valid_name), and characters that in an nftables rule would end the name or stand for any name.
             let odd = |c: char| {
@@ -111,11 +118,16 @@ impl Config {
                 ));
             }
         }
-        if hosts.is_some_and(|t| t.interface == f.satellite.interface) {
-            return Err(fail(
-                "satellite.interface",
-                "it is also terrestrial.interface: write the interface towards the link".into(),
-            ));
+        for (n, (key, interface)) in named.iter().enumerate() {
+            if interface == link {
+                return Err(fail(
+                    "satellite.interface",
+                    format!("it is also {key}: write the interface towards the link"),
+                ));
+            }
+            if named.iter().take(n).any(|(_, other)| other == interface) {
+                return Err(fail(key, format!("{interface} is listed twice: leave one of them out")));
+            }
         }
         for (key, networks) in [
             ("terrestrial.networks", hosts.map_or(&[][..], |t| &t.networks)),
@@ -172,6 +184,15 @@ impl Config {
             let message = "connections are observed at the interface of the hosts: write [terrestrial]";
             return Err(fail("evidence.mode", message.into()));
         }
+        let between = |t: &Terrestrial| {
+            let meet = |a: &Network| f.satellite.networks.iter().any(|b| a.covers(b) || b.covers(a));
+            t.interfaces.len() > 1 && t.networks.iter().any(meet)
+        };
+        if f.evidence.measures() && hosts.is_some_and(between) {
+            let message = "connections between two interfaces of hosts would count: write terrestrial.networks and satellite.networks that do \
+                           not overlap";
+            return Err(fail("evidence.mode", message.into()));
+        }
         let kept = hosts.is_some_and(|t| t.preserve == Preserve::Full);
         if f.evidence.mode == evidence::Mode::Ab && !kept {
             let message =
@@ -195,7 +216,7 @@ impl Config {
         } else {
             endpoint.clone()
         };
-        Ok(Self { file: f, sources, endpoint, fallback, other })
+        Ok(Self { file: f, sources, endpoint, fallback, other, slot: Slot::default() })
     }
 
     /// Whether the path is tested for low priority: as the file says, or else because connections may send low-priority packets.
@@ -229,12 +250,11 @@ impl Config {
     /// connections apply to connections opened afterwards.
     #[must_use]
     pub fn needs_restart(&self, new: &Self) -> Option<&'static str> {
-        let interface = |c: &Self| c.terrestrial.as_ref().map(|t| t.interface.clone());
         let (s, l) = (&self.satellite, &self.limits);
         [
             ("name", self.name != new.name),
             ("on-failure", self.on_failure != new.on_failure),
-            ("terrestrial.interface", interface(self) != interface(new)),
+            ("terrestrial.interfaces", self.host_interfaces() != new.host_interfaces()),
             ("forward", self.forward != new.forward),
             ("publish", self.publish != new.publish),
             ("class", self.class != new.class),
@@ -255,6 +275,16 @@ impl Config {
         ]
         .into_iter()
         .find_map(|(key, differs)| differs.then_some(key))
+    }
+
+    /// The interfaces towards the hosts; none if the gateway only forwards ports.
+    #[must_use]
+    pub fn host_interfaces(&self) -> &[String] {
+        self.terrestrial.as_ref().map_or(&[], |t| &t.interfaces)
+    }
+    /// The interfaces of both sides.
+    pub fn interfaces(&self) -> impl Iterator<Item = &String> {
+        self.host_interfaces().iter().chain([&self.satellite.interface])
     }
 
     /// The name of the interface into which packets that are to be repaired are routed.
@@ -281,6 +311,33 @@ impl Config {
     #[must_use]
     pub fn interface(&self) -> String {
         format!("sky-{}", self.name)
+    }
+}
+
+impl Terrestrial {
+    /// Moves the interface of the key `interface` to the list. Returns all interfaces with their keys, or a key that is wrong, and what to
+    /// write.
+    fn name_interfaces(&mut self) -> Result<Vec<(String, String)>, (&'static str, &'static str)> {
+        let one = self.interface.take();
+        match (one, self.interfaces.len()) {
+            (Some(one), 0) => {
+                self.interfaces = vec![one.clone()];
+                Ok(vec![("terrestrial.interface".into(), one)])
+            }
+            (Some(_), _) => Err((
+                "terrestrial.interface",
+                "terrestrial.interfaces has them all: leave one of the two keys out",
+            )),
+            (None, 0) => Err((
+                "terrestrial.interfaces",
+                "write the interfaces of the hosts: interface = \"lan0\", or interfaces = [\"lan0\", \"lan1\"]",
+            )),
+            (None, n) if n > MOST_INTERFACES => Err(("terrestrial.interfaces", "write at most 32")),
+            (None, _) => {
+                let key = |n: usize| format!("terrestrial.interfaces[{n}]");
+                Ok(self.interfaces.iter().enumerate().map(|(n, name)| (key(n), name.clone())).collect())
+            }
+        }
     }
 }
 

@@ -118,6 +118,14 @@ fn every_refusal_names_file_and_key() {
         ("[log]\nflows = \"/a\"\nrotate = \"10 kB\"", "log.rotate: write at least \"64 kB\""),
         ("[log]\nflows = \"/a\"\nkeep = 3", "log.keep: it counts files that log.rotate makes"),
         ("[log]\nflows = \"/a\"\nrotate = \"1 MB\"\nkeep = 1000", "log.keep: write 0 to 999"),
+        ("[log]\nflows = \"unix:a\"", "log.flows: \"unix:a\" is no place for lines: write"),
+        ("[log]\ninterval = \"60 s\"", "log.interval: it is for lines about connections: write log.flows"),
+        ("[log]\nflows = \"/a\"\ninterval = \"1 s\"", "log.interval: write at least \"10 s\""),
+        (
+            "[log]\nflows = \"/a\"\ninterval = \"60 s\"\nlevel = \"warning\"",
+            "log.interval: log.level leaves these lines out",
+        ),
+        ("[log]\nflows = \"udp:127.0.0.1:1\"\nrotate = \"1 MB\"", "log.rotate: no log goes to a file"),
         ("[priority-test]\nport = 0", "priority-test.port: write a port of 1 to 65535"),
         ("[priority-test]\ninterval = \"1 s\"", "priority-test.interval: write at least \"10 s\""),
         ("[priority-test]\npackets = 3", "priority-test.packets: write 200 to 20000"),
@@ -138,6 +146,50 @@ fn every_refusal_names_file_and_key() {
     let e =
         Config::parse("g.toml", &format!("{address}[evidence]\nmode = \"ab\"\n")).unwrap_err().to_string();
     assert!(e.starts_with("g.toml: terrestrial.preserve: it must be \"full\""), "{e}");
+    for (hosts, expected) in [
+        (
+            "interfaces = [\"lan0\", \"lan1\", \"lan0\"]",
+            "terrestrial.interfaces[2]: lan0 is listed twice: leave one of them out",
+        ),
+        (
+            "interfaces = [\"lan1\", \"sat0\"]",
+            "satellite.interface: it is also terrestrial.interfaces[1]: write the interface",
+        ),
+        (
+            "interfaces = []",
+            "terrestrial.interfaces: write the interfaces of the hosts: interface = \"lan0\", or",
+        ),
+        ("", "terrestrial.interfaces: write the interfaces of the hosts"),
+        (
+            "interfaces = [\"lan1\"]\ninterface = \"lan0\"",
+            "terrestrial.interface: terrestrial.interfaces has them all",
+        ),
+        ("interfaces = [\"lan0\", \"la n\"]", "terrestrial.interfaces[1]: this is no name of an interface"),
+        ("interfaces = [\"lan0\", 1]", "terrestrial.interfaces[1]: invalid type: integer"),
+        ("interfaces = \"lan0\"", "terrestrial.interfaces: invalid type: string"),
+        ("interfacse = [\"lan0\"]", "terrestrial.interfacse: unknown field"),
+    ] {
+        let text = format!("[terrestrial]\n{hosts}\n[satellite]\ninterface = \"sat0\"\n");
+        let e = Config::parse("g.toml", &text).unwrap_err().to_string();
+        assert!(e.starts_with(&format!("g.toml: {expected}")) && !e.contains('\n'), "{e}");
+    }
+    let several = LEAST.replace("interface = \"lan0\"", "interfaces = [\"eth0.100\", \"eth0.101\"]");
+    let c = Config::parse("g.toml", &several).unwrap();
+    assert_eq!(c.host_interfaces(), ["eth0.100", "eth0.101"]);
+    let measured = format!("{several}[evidence]\nmode = \"shadow\"\n");
+    let e = Config::parse("g.toml", &measured).unwrap_err().to_string();
+    assert!(
+        e.starts_with("g.toml: evidence.mode: connections between two interfaces of hosts would count"),
+        "{e}"
+    );
+    let apart = measured
+        .replace("[satellite]", "networks = [\"10.0.0.0/8\"]\n[satellite]\nnetworks = [\"192.0.2.0/24\"]");
+    Config::parse("g.toml", &apart).unwrap();
+    let one = Config::parse("g.toml", LEAST).unwrap();
+    assert_eq!(
+        (one.host_interfaces(), one.needs_restart(&c)),
+        (&["lan0".to_owned()][..], Some("terrestrial.interfaces"))
+    );
     let any = LEAST.replace("sat0", "sat*");
     let e = Config::parse("g.toml", &any).unwrap_err().to_string();
     assert!(e.contains("satellite.interface: this is no name of an interface"), "{e}");

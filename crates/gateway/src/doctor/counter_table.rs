@@ -3,7 +3,8 @@
 use super::{Finding, doubt, finding};
 use crate::config::Config;
 use crate::error::GatewayError;
-use crate::{nft, rules};
+use crate::nft;
+use crate::rules::{self, names};
 use serde_json::Value;
 use skyhaul_base::Duration;
 use std::collections::BTreeMap;
@@ -91,39 +92,28 @@ pub fn watch(config: &Config, time: Duration) -> Vec<Finding> {
     let Some(terrestrial) = &config.terrestrial else {
         return vec![finding("SYNs", true, "connections to forwarded ports need none: nothing was counted")];
     };
-    let (lan, sat) = (&terrestrial.interface, &config.satellite.interface);
+    let (lans, sat) = (names(&terrestrial.interfaces), names(&[&config.satellite.interface]));
+    let tun = config.interface();
+    let ours: Vec<&str> = config.interfaces().chain([&tun]).map(String::as_str).chain(["lo"]).collect();
+    let ours = names(&ours);
     let mut rules = vec![
-        ("arrive", format!("iifname \"{lan}\" {SYN} counter name at_hosts")),
-        ("arrive", format!("iifname \"{sat}\" {SYN} counter name at_link")),
-        ("arrive", format!("iifname \"{lan}\" {SYN} fib daddr type local counter name hosts_local")),
-        ("arrive", format!("iifname \"{sat}\" {SYN} fib daddr type local counter name link_local")),
-        (
-            "arrive",
-            format!(
-                "iifname != {{ \"{lan}\", \"{sat}\", \"lo\", \"{}\" }} {SYN} update @other {{ iifname }}",
-                config.interface()
-            ),
-        ),
-        ("arrive", format!("iifname \"{sat}\" {ANSWER} counter name answers")),
-        (
-            "arrive",
-            format!(
-                "iifname != {{ \"{lan}\", \"{sat}\", \"lo\", \"{}\" }} {ANSWER} update @astray {{ iifname }}",
-                config.interface()
-            ),
-        ),
+        ("arrive", format!("iifname {lans} {SYN} counter name at_hosts")),
+        ("arrive", format!("iifname {sat} {SYN} counter name at_link")),
+        ("arrive", format!("iifname {lans} {SYN} fib daddr type local counter name hosts_local")),
+        ("arrive", format!("iifname {sat} {SYN} fib daddr type local counter name link_local")),
+        ("arrive", format!("iifname != {ours} {SYN} update @other {{ iifname }}")),
+        ("arrive", format!("iifname {sat} {ANSWER} counter name answers")),
+        ("arrive", format!("iifname != {ours} {ANSWER} update @astray {{ iifname }}")),
     ];
     for v6 in [false, true] {
         let (hosts, behind) = (&terrestrial.networks, &config.satellite.networks);
         for (interface, from, to, counter) in
-            [(lan, hosts, behind, "hosts_meant"), (sat, behind, hosts, "link_meant")]
+            [(&lans, hosts, behind, "hosts_meant"), (&sat, behind, hosts, "link_meant")]
         {
             if let Some(c) = rules::conditions(config, from, to, v6) {
                 rules.push((
                     "arrive",
-                    format!(
-                        "iifname \"{interface}\" {SYN} fib daddr type unicast {c} counter name {counter}"
-                    ),
+                    format!("iifname {interface} {SYN} fib daddr type unicast {c} counter name {counter}"),
                 ));
             }
         }
@@ -135,7 +125,8 @@ pub fn watch(config: &Config, time: Duration) -> Vec<Finding> {
         Err(e) => return vec![finding("SYNs", false, e.to_string())],
     };
     std::thread::sleep(std::time::Duration::from_nanos(time.as_nanos()));
-    explain(config, lan, sat, &table.counts())
+    let (lan, sat) = (terrestrial.interfaces.join(", "), &config.satellite.interface);
+    explain(config, &lan, sat, &table.counts())
 }
 
 fn explain(config: &Config, lan: &str, sat: &str, counts: &BTreeMap<String, u64>) -> Vec<Finding> {
@@ -168,7 +159,7 @@ fn explain(config: &Config, lan: &str, sat: &str, counts: &BTreeMap<String, u64>
             };
             if here == lan { finding(what, false, message) } else { doubt(what, message) }
         } else if here == lan {
-            finding(what, false, format!("none arrived, but others did at {other}: is terrestrial.interface the right one?"))
+            finding(what, false, format!("none arrived, but others did at {other}: are the interfaces of [terrestrial] the right ones?"))
         } else {
             doubt(what, format!("none arrived, but others did at {other}"))
         });
@@ -222,7 +213,7 @@ mod tests {
         assert!(!nothing[0].0 && nothing[0].1.contains("as their router") && nothing[1].0, "{nothing:?}");
         let elsewhere = findings(&[("other eth2", 5)]);
         assert!(
-            !elsewhere[0].0 && elsewhere[0].1.contains("at eth2 (5): is terrestrial.interface"),
+            !elsewhere[0].0 && elsewhere[0].1.contains("at eth2 (5): are the interfaces of [terrestrial]"),
             "{elsewhere:?}"
         );
         let not_meant = findings(&[("at_hosts", 4), ("hosts_local", 3)]);

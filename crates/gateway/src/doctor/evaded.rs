@@ -5,7 +5,7 @@ use super::{Finding, doubt};
 use crate::absent::with;
 use crate::config::{Config, Network};
 use crate::nft;
-use crate::rules::{self, MARKS};
+use crate::rules::{self, NEAR_MARK};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -56,10 +56,7 @@ pub(super) type Direction<'a> = (&'a str, &'a str);
 fn evaded_of(config: &Config, listed: &Value, texts: &BTreeMap<Key, String>) -> Vec<Finding> {
     let objects = listed["nftables"].as_array().map(Vec::as_slice).unwrap_or_default();
     let of_gateway = |o: &Value| word(o, "table").starts_with(rules::PREFIX);
-    let (hosts, link) = match &config.terrestrial {
-        Some(t) => (t.interface.as_str(), config.satellite.interface.as_str()),
-        None => return Vec::new(),
-    };
+    let (lans, link) = (config.host_interfaces(), config.satellite.interface.as_str());
     let all = without_maps(objects);
     let mut found = Vec::new();
     // A rule that connections of both directions may meet is listed once.
@@ -68,9 +65,9 @@ fn evaded_of(config: &Config, listed: &Value, texts: &BTreeMap<Key, String>) -> 
     let forward =
         chains.filter(|c| word(c, "hook") == "forward" && word(c, "type") == "filter" && !of_gateway(c));
     for chain in forward.filter(|c| ["ip", "ip6", "inet"].contains(&word(c, "family"))) {
-        let to_link = reached(&all, chain, (hosts, link));
-        let to_hosts = reached(&all, chain, (link, hosts));
-        for (from, rules) in [(hosts, &to_link), (link, &to_hosts)] {
+        let ways = lans.iter().flat_map(|lan| [(lan.as_str(), link), (link, lan.as_str())]);
+        let met: Vec<_> = ways.map(|way| (way, reached(&all, chain, way))).collect();
+        for ((from, _), rules) in &met {
             for rule in rules.iter().filter(|r| ends(r, &["drop", "reject"])) {
                 if known.insert(std::ptr::from_ref::<Value>(rule))
                     && let Some(text) = texts.get(&key(rule))
@@ -79,8 +76,11 @@ fn evaded_of(config: &Config, listed: &Value, texts: &BTreeMap<Key, String>) -> 
                 }
             }
         }
-        let open = to_link.iter().any(|r| ends(r, &["accept"]) && is_general(r));
-        if word(chain, "policy") == "drop" && !open {
+        let accepts = |rules: &[&Value]| rules.iter().any(|r| ends(r, &["accept"]) && is_general(r));
+        let closed = met.iter().filter(|((_, to), rules)| *to == link && !accepts(rules));
+        let closed: Vec<_> = closed.map(|((from, _), _)| *from).collect();
+        if word(chain, "policy") == "drop" && !closed.is_empty() {
+            let hosts = closed.join(", ");
             found.push(doubt(
                 format!("chain {} {} {}", word(chain, "family"), word(chain, "table"), word(chain, "name")),
                 format!(
@@ -257,8 +257,8 @@ fn finding(config: &Config, rule: &Value, text: &str, from: &str) -> Option<Find
         String::new()
     };
     // At hook input, packets of hosts have the gateway's mark. Those from the link are forwarded to the gateway's interface.
-    let [near, _] = MARKS;
-    let from_hosts = config.terrestrial.as_ref().is_some_and(|t| t.interface == from);
+    let near = NEAR_MARK;
+    let from_hosts = config.host_interfaces().iter().any(|name| name == from);
     let (hook, instead) = if from_hosts {
         ("input", format!("meta mark {near:#x}"))
     } else {

@@ -3,7 +3,7 @@
 
 use super::{Finding, doubt, finding};
 use crate::config::Config;
-use crate::rules::MARKS;
+use crate::rules::NEAR_MARK;
 use crate::{chains, nft};
 
 pub(super) fn examine(config: &Config) -> Vec<Finding> {
@@ -47,7 +47,7 @@ fn older_tables(tables: impl Fn(&str) -> String) -> Vec<Finding> {
 
 fn input_finding(chain: &str) -> Finding {
     // Packets of hosts have the mark for the transparent kernel sockets.
-    let [near, _] = MARKS;
+    let near = NEAR_MARK;
     doubt(
         format!("chain {chain}"),
         format!(

@@ -134,9 +134,11 @@ fn explain(
 
 /// A host on the terrestrial side; if the gateway only forwards ports, the address of its own host.
 fn neighbour(config: &Config, to: SocketAddr) -> Option<IpAddr> {
-    let Some(terrestrial) = &config.terrestrial else { return Some(forward::ADDRESS.into()) };
-    let index = nix::net::if_::if_nametoindex(terrestrial.interface.as_str()).ok()?;
-    host(&routing::neighbours(index, to.is_ipv6()).ok()?, &terrestrial.networks)
+    let Some(terrestrial) = &config.terrestrial else { return Some(config.slot.host_address().into()) };
+    terrestrial.interfaces.iter().find_map(|interface| {
+        let index = nix::net::if_::if_nametoindex(interface.as_str()).ok()?;
+        host(&routing::neighbours(index, to.is_ipv6()).ok()?, &terrestrial.networks)
+    })
 }
 
 /// The first of these neighbours that is in one of the networks and not link-local.

@@ -1,7 +1,7 @@
 //! Whether packets take the way through the gateway's two interfaces, in both directions, and pass the source check.
 
 use super::{Finding, finding};
-use crate::config::{Config, Network};
+use crate::config::{Config, Network, Terrestrial};
 use crate::network::own_addresses;
 use skyhaul_net::routing::{Route, route_to};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -9,18 +9,35 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Checks the routes of the kernel, with an address of each side as an example.
 pub(super) fn examine(config: &Config) -> Vec<Finding> {
     let Some(terrestrial) = &config.terrestrial else { return link_alone(config) };
+    let own = own_addresses().unwrap_or_default();
+    let mut all: Vec<Finding> = Vec::new();
+    for lan in &terrestrial.interfaces {
+        for f in through(config, terrestrial, lan, &own) {
+            // What concerns the link alone is the same for all interfaces of hosts.
+            if !all.contains(&f) {
+                all.push(f);
+            }
+        }
+    }
+    all
+}
+
+/// Checks the routes between an interface of hosts and the link.
+fn through(config: &Config, terrestrial: &Terrestrial, lan: &str, own: &[IpAddr]) -> Vec<Finding> {
     let index = |name: &str| nix::net::if_::if_nametoindex(name).ok();
-    let (lan, sat) = (terrestrial.interface.as_str(), config.satellite.interface.as_str());
+    let sat = config.satellite.interface.as_str();
     // A missing interface is a finding of its own.
     let (Some(lan_index), Some(sat_index)) = (index(lan), index(sat)) else { return Vec::new() };
-    let own = own_addresses().unwrap_or_default();
     let mut all = Vec::new();
     for v6 in [false, true] {
         if v6 && !skyhaul_net::ipv6::is_on() {
             continue;
         }
-        let host = sample(&terrestrial.networks, lan, v6, &own);
-        let server = sample(&config.satellite.networks, sat, v6, &own);
+        let host = match &terrestrial.interfaces[..] {
+            [_] => sample(&terrestrial.networks, lan, v6, own),
+            _ => sample_at(&terrestrial.networks, lan, v6, own),
+        };
+        let server = sample(&config.satellite.networks, sat, v6, own);
         let (host, server) = match (host, server) {
             (Sample::At(host), Sample::At(server)) => (host, server),
             (Sample::None, _) | (_, Sample::None) => continue,
@@ -35,7 +52,10 @@ pub(super) fn examine(config: &Config) -> Vec<Finding> {
                     all.push(finding(
                         format!("routes over {name}"),
                         false,
-                        format!("no {family} route leads over {name}, so nothing is sent there: ip route add NETWORK dev {name}"),
+                        format!(
+                            "no {family} route to a network of the file leads over {name}, so nothing is sent there: ip route add NETWORK \
+                             dev {name}"
+                        ),
                     ));
                 }
                 continue;
@@ -84,10 +104,20 @@ fn judge(
             false,
             format!(
                 "packets from {from} that arrive at {arrives} are dropped by the source check, since the way back to it leads \
-                 elsewhere: correct the route to {from}, or sysctl -w net.ipv4.conf.{arrives}.rp_filter=2 and the same for all"
+                 elsewhere: correct the route to {from}, or sysctl -w {} and the same for all",
+                loose(arrives)
             ),
         ),
         other => elsewhere(what, other, to, out),
+    }
+}
+
+/// The setting of the loose source check of an interface. In a name with dots, as that of a VLAN, sysctl(8) takes dots for slashes.
+fn loose(interface: &str) -> String {
+    if interface.contains('.') {
+        format!("net/ipv4/conf/{interface}/rp_filter=2")
+    } else {
+        format!("net.ipv4.conf.{interface}.rp_filter=2")
     }
 }
 
@@ -127,11 +157,39 @@ fn sample(networks: &[Network], interface: &str, v6: bool, own: &[IpAddr]) -> Sa
     if first.prefix > 0 {
         return Sample::At(example(first, own));
     }
+    // The most specific route: one for everything says nothing about who is there.
+    let found = routes(interface, v6).into_iter().max_by_key(|n| n.prefix);
+    found.map_or(Sample::NoRoute, |n| Sample::At(example(&n, own)))
+}
+
+/// An example from the networks of this family to which routes over one of several interfaces lead.
+fn sample_at(networks: &[Network], interface: &str, v6: bool, own: &[IpAddr]) -> Sample {
+    let of: Vec<_> = networks.iter().filter(|n| n.address.is_ipv6() == v6).collect();
+    if of.is_empty() {
+        return Sample::None;
+    }
+    let all = routes(interface, v6);
+    let common = all.iter().flat_map(|route| of.iter().filter_map(move |n| overlap(**n, *route)));
+    common.max_by_key(|n| n.prefix).map_or(Sample::NoRoute, |n| Sample::At(example(&n, own)))
+}
+
+/// The smaller one of two networks of which one contains the other.
+fn overlap(a: Network, b: Network) -> Option<Network> {
+    if a.covers(&b) {
+        Some(b)
+    } else if b.covers(&a) {
+        Some(a)
+    } else {
+        None
+    }
+}
+
+/// The networks to which routes over an interface lead.
+fn routes(interface: &str, v6: bool) -> Vec<Network> {
     let file = if v6 { "ipv6_route" } else { "route" };
     let text = std::fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
-    let found = text.lines().filter_map(|l| if v6 { route_v6(l, interface) } else { route_v4(l, interface) });
-    // The most specific route: one for everything says nothing about who is there.
-    found.max_by_key(|n| n.prefix).map_or(Sample::NoRoute, |n| Sample::At(example(&n, own)))
+    let route = |l| if v6 { route_v6(l, interface) } else { route_v4(l, interface) };
+    text.lines().filter_map(route).collect()
 }
 
 /// An address of a network that is none of this machine, as far as there is one.
@@ -203,6 +261,17 @@ mod tests {
                     00000000000000000000000000000000 00000400 00000001 00000000 00000001     sat0";
         assert_eq!(route_v6(line, "sat0").unwrap().to_string(), "fd02::/64");
         assert_eq!(route_v6(&line.replace("fd02", "fe80"), "sat0"), None);
+    }
+
+    #[test]
+    fn of_several_interfaces_each_has_its_own_networks() {
+        let net = |text: &str| text.parse::<Network>().unwrap();
+        let small = Some(net("10.1.0.0/24"));
+        assert_eq!(overlap(net("10.0.0.0/8"), net("10.1.0.0/24")), small);
+        assert_eq!(overlap(net("10.1.0.0/24"), net("0.0.0.0/0")), small);
+        assert_eq!(overlap(net("10.1.0.0/24"), net("10.2.0.0/24")), None);
+        assert_eq!(loose("eth0.100"), "net/ipv4/conf/eth0.100/rp_filter=2");
+        assert_eq!(loose("lan0"), "net.ipv4.conf.lan0.rp_filter=2");
     }
 
     #[test]

@@ -79,10 +79,10 @@ impl Observer {
     /// # Errors
     /// If the interface cannot be observed.
     pub(crate) fn start(config: &Config) -> Result<Option<Self>, GatewayError> {
-        let Some(interface) = config.terrestrial.as_ref().filter(|_| config.evidence.measures()) else {
+        let Some(hosts) = config.terrestrial.as_ref().filter(|_| config.evidence.measures()) else {
             return Ok(None);
         };
-        let tap = Tap::open(&interface.interface)?;
+        let tap = Tap::open(&hosts.interfaces)?;
         let results = Results(Arc::new(Mutex::new(Table::new(config))));
         let theirs = results.clone();
         let worker = Worker::start("evidence", move |stop| observe(tap, &theirs, stop))?;
@@ -120,12 +120,12 @@ fn observe(mut tap: Tap, results: &Results, stop: &AtomicBool) {
     }
 }
 
-/// Whether a terrestrial interface can be observed, for `doctor`.
+/// Whether terrestrial interfaces can be observed, for `doctor`.
 ///
 /// # Errors
 /// Why not.
-pub(crate) fn try_to_observe(interface: &str) -> Result<(), GatewayError> {
-    Tap::open(interface).map(|_| ())
+pub(crate) fn try_to_observe(interfaces: &[String]) -> Result<(), GatewayError> {
+    Tap::open(interfaces).map(|_| ())
 }
 
 /// Observes packets of which the bytes are made up: for the fuzz target.

@@ -39,9 +39,9 @@ pub(crate) struct Captured<'a> {
     pub(crate) arrives: bool,
 }
 
-/// The filter, in the language of the kernel's packet filters: TCP over IPv4 or IPv6 at one interface. It accepts packets whole, since
+/// The filter, in the language of the kernel's packet filters: TCP over IPv4 or IPv6 at some interfaces. It accepts packets whole, since
 /// the length of a truncated one is lost; only the first [`CAPTURED`] bytes of each are read.
-fn filter(interface: u32) -> [SockFilter; 12] {
+fn filter(interfaces: &[u32]) -> Vec<SockFilter> {
     const LOAD_WORD: u16 = 0x20;
     const LOAD_BYTE: u16 = 0x30;
     const RETURN: u16 = 0x06;
@@ -50,9 +50,10 @@ fn filter(interface: u32) -> [SockFilter; 12] {
     /// `SKF_AD_OFF + SKF_AD_IFINDEX` (linux/filter.h).
     const INTERFACE: u32 = 0xffff_f008;
     let op = |code, yes, no, k| SockFilter::new(code, yes, no, k);
-    [
-        op(LOAD_WORD, 0, 0, INTERFACE),
-        op(IS, 0, 9, interface),
+    // From the comparison with an interface to the tests of the packet; without a match behind the last one, to the refusal.
+    let compared = interfaces.iter().rev().enumerate().rev();
+    let compared = compared.map(|(more, index)| op(IS, more as u8, if more == 0 { 9 } else { 0 }, *index));
+    let tests = [
         op(LOAD_BYTE, 0, 0, 0),
         op(AND, 0, 0, 0xf0),
         op(IS, 0, 2, 0x40),
@@ -63,29 +64,33 @@ fn filter(interface: u32) -> [SockFilter; 12] {
         op(IS, 0, 1, 6),
         op(RETURN, 0, 0, u32::MAX),
         op(RETURN, 0, 0, 0),
-    ]
+    ];
+    [op(LOAD_WORD, 0, 0, INTERFACE)].into_iter().chain(compared).chain(tests).collect()
 }
 
 impl Tap {
-    /// Starts capturing at an interface.
+    /// Starts capturing at interfaces.
     ///
     /// # Errors
-    /// If the interface does not exist or the privileges are missing.
-    pub(crate) fn open(interface: &str) -> Result<Self, GatewayError> {
+    /// If one of the interfaces does not exist or the privileges are missing.
+    pub(crate) fn open(interfaces: &[String]) -> Result<Self, GatewayError> {
         let fail = |e: nix::Error| match e {
             nix::Error::EPERM | nix::Error::EACCES => GatewayError::NoPacketSocket,
             // How RestrictAddressFamilies of systemd refuses it.
             nix::Error::EAFNOSUPPORT => GatewayError::NoPacketSocket,
-            e => GatewayError::os(format!("observe {interface}"))(e.into()),
+            e => GatewayError::os(format!("observe {}", interfaces.join(", ")))(e.into()),
         };
-        let index = nix::net::if_::if_nametoindex(interface)
-            .map_err(|_| skyhaul_net::NetError::NoInterface(interface.into()))?;
+        let index = |name: &String| {
+            let none = |_| skyhaul_net::NetError::NoInterface(name.clone());
+            nix::net::if_::if_nametoindex(name.as_str()).map_err(none)
+        };
+        let indices = interfaces.iter().map(index).collect::<Result<Vec<_>, _>>()?;
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let all = SockProtocol::EthAll;
         let socket = socket(AddressFamily::Packet, SockType::Datagram, flags, all).map_err(fail)?;
         // The filter selects the interface: the address for a bind(2) to it cannot be made without unsafe code.
         SockRef::from(&socket)
-            .attach_filter(&filter(index))
+            .attach_filter(&filter(&indices))
             .map_err(GatewayError::os("set a packet filter"))?;
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true).map_err(fail)?;
         setsockopt(&socket, sockopt::RxqOvfl, &1).map_err(fail)?;

@@ -1,11 +1,12 @@
 //! Observation of connections by operators: the log, captures, probes.
 
-use super::Gateway;
+use super::{Gateway, SWEEP};
 use crate::capture::{QUEUE, Request};
 use crate::control::Answer;
-use crate::flow::Initiator;
+use crate::flow::{Flow, Initiator};
 use crate::log::Log;
 use crate::probe::{self, Probe};
+use crate::record;
 use skyhaul_base::Instant;
 use skyhaul_net::host::{ConnId, Host};
 use skyhaul_net::tap::{Filter, Reader, Tap};
@@ -18,6 +19,19 @@ impl Gateway {
             self.threads.tell(0, move |_, gateway, _| gateway.set_log(log));
         }
         self.log = Some(log);
+    }
+
+    /// Writes lines about connections that are open since the interval of the log, or since their last line. Where many connections are due
+    /// at once, each sweep writes as many lines as it has to in order to keep up, and as many again: the queue of the log is bounded.
+    pub(super) fn report_open(&mut self, now: Instant, host: &Host) {
+        let Some((log, interval)) = self.log.as_ref().and_then(|l| Some((l, l.interval()?))) else { return };
+        let sweeps = (interval.as_secs_f64() / SWEEP.as_secs_f64()).max(1.0);
+        let most = (2.0 * self.flows.len() as f64 / sweeps).ceil() as usize;
+        let due = |f: &&mut Box<Flow>| now >= f.reported + interval;
+        for flow in self.flows.iter_mut().flatten().filter(due).take(most) {
+            log.open_flow(record::flow(now, host, &self.config.class, flow, None));
+            flow.reported = now;
+        }
     }
 
     /// Begins a capture. Returns the tap for the driver, its reader, and the ends of the connection if the capture is for a single one.

@@ -5,7 +5,6 @@ use crate::cause::Cause;
 use crate::config::Preserve;
 use crate::descriptors;
 use crate::flow::{Flow, Initiator, LinkLeg};
-use crate::forward;
 use crate::log::Level;
 use crate::near::Near;
 use crate::policy::{EndpointPolicy, PeerGateway};
@@ -73,11 +72,13 @@ impl Gateway {
                 }
                 let Some(listener) = self.listeners.get(n) else { break };
                 match listener.socket.accept() {
-                    Ok((stream, client)) if proof::answers(&stream, client.ip()) => {}
+                    Ok((stream, client)) if proof::answers(&stream, client.ip(), self.config.slot) => {}
                     Ok((stream, client)) => {
                         let asked = stream.local_addr();
                         if let Some(server) = to.or(asked.ok()) {
-                            let local = to.map_or(client, |_| SocketAddr::new(forward::ADDRESS.into(), 0));
+                            let local = to.map_or(client, |_| {
+                                SocketAddr::new(self.config.slot.host_address().into(), 0)
+                            });
                             let accepted = Accepted { stream, client, local, server };
                             self.contain(now, host, None, |gateway, host| {
                                 gateway.hand_on(now, host, accepted)
@@ -291,7 +292,7 @@ impl Gateway {
 
     /// The server of a connection from the link, and what the server sees of the client; `None`: there is no server.
     fn server_of(&self, asked: SocketAddr) -> Option<(SocketAddr, Preserve)> {
-        if self.config.forwards_ports() && asked.ip() == IpAddr::V4(forward::ADDRESS) {
+        if self.config.forwards_ports() && asked.ip() == IpAddr::V4(self.config.slot.host_address()) {
             let published = self.config.publish.iter().find(|p| p.port == asked.port())?;
             return Some((published.to, Preserve::None));
         }

@@ -1,7 +1,7 @@
 //! Connections of the gateway to itself, one after the other. Their client has an interface of its own, as a host would have.
 
 use super::ANSWER;
-use crate::rules::{CLIENT, SERVER};
+use crate::slot::Slot;
 use skyhaul_base::{Duration, Instant};
 use skyhaul_net::app::{App, AppStatus};
 use skyhaul_net::host::{ConnId, Endpoint, Host};
@@ -20,6 +20,7 @@ const PORT: u16 = 9;
 #[derive(Debug)]
 pub(super) struct Connector {
     endpoint: Endpoint,
+    slot: Slot,
     open: Option<(ConnId, Instant)>,
     due: Instant,
     now: Instant,
@@ -28,8 +29,16 @@ pub(super) struct Connector {
 }
 
 impl Connector {
-    pub(super) fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, open: None, due: Instant::ZERO, now: Instant::ZERO, stopped: false, result: None }
+    pub(super) fn new(endpoint: Endpoint, slot: Slot) -> Self {
+        Self {
+            endpoint,
+            slot,
+            open: None,
+            due: Instant::ZERO,
+            now: Instant::ZERO,
+            stopped: false,
+            result: None,
+        }
     }
     /// How the last connection has ended; each result is returned once.
     pub(super) fn result(&mut self) -> Option<Result<(), &'static str>> {
@@ -81,7 +90,8 @@ impl App for Connector {
             (self.open, self.result) = (None, Some(outcome));
         }
         if self.open.is_none() && now >= self.due {
-            let (from, to) = (SocketAddr::new(CLIENT.into(), 0), SocketAddr::new(SERVER.into(), PORT));
+            let (client, server) = (self.slot.client(), self.slot.server());
+            let (from, to) = (SocketAddr::new(client.into(), 0), SocketAddr::new(server.into(), PORT));
             match host.connect(now, from, to, &self.endpoint) {
                 Ok(id) => self.open = Some((id, now)),
                 Err(_) => self.due = now + EVERY,

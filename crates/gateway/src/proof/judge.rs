@@ -5,7 +5,7 @@ use super::counters::{Counters, Passage};
 use super::tracking::{self, Fill};
 use crate::error::GatewayError;
 use crate::log::Level;
-use crate::rules::MARKS;
+use crate::rules::NEAR_MARK;
 use crate::{chains, nft};
 use serde::{Deserialize, Serialize};
 use skyhaul_base::{Duration, Instant};
@@ -86,6 +86,8 @@ pub(super) struct Interfaces<'a> {
     pub(super) tun: &'a str,
     /// The satellite interface.
     pub(super) link: &'a str,
+    /// The mark of packets for the gateway's host.
+    pub(super) mark: u32,
 }
 
 /// Decides from what it is told whether connections of hosts reach the gateway.
@@ -235,7 +237,7 @@ impl Judge {
             }
             Own::Answered => self.works(now),
             Own::Failed(n, why) if n >= FAILURES && (self.state != ProofState::Doubtful || self.blind) => {
-                let cause = format!("its own connection {why}: {}", hint("input", names.tun));
+                let cause = format!("its own connection {why}: {}", hint("input", names));
                 self.enter(now, ProofState::Doubtful, Some(cause.clone()));
                 let line = format!("connections of hosts may not reach it: {cause}");
                 Some(News { level: Level::Warning, event: "doubtful", line })
@@ -346,17 +348,17 @@ impl Judge {
 
 impl Place {
     fn cause(self, names: Interfaces<'_>) -> String {
-        let Interfaces { tun, link } = names;
+        let Interfaces { tun, link, .. } = names;
         match self {
             Self::Hosts => format!(
                 "intercepted connections of hosts are dropped before they reach it: {}",
-                hint("input", tun)
+                hint("input", names)
             ),
             Self::Out => {
-                format!("SYNs over the link are dropped before they leave: {}", hint("forward", tun))
+                format!("SYNs over the link are dropped before they leave: {}", hint("forward", names))
             }
             Self::Back => {
-                format!("packets from the link are dropped before they reach it: {}", hint("forward", tun))
+                format!("packets from the link are dropped before they reach it: {}", hint("forward", names))
             }
             Self::Astray => format!(
                 "SYNs over the link leave by another interface than {link}: a routing rule (ip rule) for packets that arrive at {tun}, or \
@@ -367,8 +369,8 @@ impl Place {
 }
 
 /// Which chain drops packets at a hook, as far as that can be seen, and what to do.
-fn hint(hook: &str, tun: &str) -> String {
-    let [mark, other] = MARKS;
+fn hint(hook: &str, Interfaces { tun, mark: other, .. }: Interfaces<'_>) -> String {
+    let mark = NEAR_MARK;
     let remedy = |chain: &str| match hook {
         "input" => format!("nft insert rule {chain} meta mark {mark:#x} accept"),
         _ => format!(
@@ -422,7 +424,7 @@ mod tests {
             self.at += 1;
             let now = Instant::ZERO + Duration::from_secs(self.at);
             self.judge.look(now, changed, own, Some(self.counters));
-            self.judge.decide(now, Interfaces { tun: "sky-near", link: "sat0" });
+            self.judge.decide(now, Interfaces { tun: "sky-near", link: "sat0", mark: 0x5348_0002 });
             self.judge.state
         }
     }

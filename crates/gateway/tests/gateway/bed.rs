@@ -98,6 +98,8 @@ pub(crate) struct Link {
     pub(crate) loss: f64,
     /// The rate, and the length of the queue in front of it, packets; `None`: no limit.
     pub(crate) rate: Option<(Rate, usize)>,
+    /// Another rate and queue from the near router to the far one, such as a narrow return link.
+    pub(crate) narrow: Option<(Rate, usize)>,
     /// Whether the queue has two classes: packets of low priority are sent last and dropped first.
     pub(crate) priority: bool,
     pub(crate) noise: Noise,
@@ -223,7 +225,8 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
         // When each packet of the queue in front of the link has left.
         let mut queues: [VecDeque<Instant>; 2] = Default::default();
         let mut stalled = Instant::ZERO;
-        let mut wires = link.rate.map(|(rate, _)| [Serializer::new(rate), Serializer::new(rate)]);
+        let rates = [link.narrow.or(link.rate), link.rate];
+        let mut wires = rates.map(|of| of.map(|(rate, most)| (Serializer::new(rate), most)));
         let mut classes = link.rate.filter(|_| link.priority).map(|(rate, most)| {
             [(); 2].map(|()| Classes { wire: Serializer::new(rate), most, waiting: Default::default() })
         });
@@ -251,15 +254,15 @@ fn cable(ends: [Tun; 2], link: Link, stop: Arc<AtomicBool>, seed: u64) -> JoinHa
                         classes[way].put(now, &buf[..n]);
                         continue;
                     }
-                    if let (Some(wires), Some((_, most))) = (&mut wires, link.rate) {
+                    if let Some((wire, most)) = &mut wires[way] {
                         let queue = &mut queues[way];
                         while queue.front().is_some_and(|at| *at <= now) {
                             queue.pop_front();
                         }
-                        if queue.len() > most {
+                        if queue.len() > *most {
                             continue;
                         }
-                        left = wires[way].send(now, n as u32);
+                        left = wire.send(now, n as u32);
                         queue.push_back(left);
                     }
                     left_now.push((left, buf[..n].to_vec()));
@@ -441,6 +444,10 @@ impl Bed {
             FAR => "far",
             _ => "second",
         };
+        self.gateway_named(name, starter, at, text)
+    }
+    /// Starts a gateway with this name.
+    pub(crate) fn gateway_named(&self, name: &str, starter: &[&str], at: usize, text: &str) -> Running {
         let file = self.folder.join(format!("{name}.toml"));
         let text = threaded(&format!("name = \"{name}\"\n{text}"));
         std::fs::write(&file, text).expect("writes");
@@ -459,7 +466,7 @@ impl Bed {
         let out = child.stdout.take().expect("piped");
         BufReader::new(out).read_line(&mut said).expect("reads");
         assert_eq!(said.trim(), "ready", "the gateway says why not");
-        Running { child, name, folder: self.folder.clone() }
+        Running { child, name: name.into(), folder: self.folder.clone() }
     }
 
     /// The nftables tables of a router.
@@ -485,7 +492,7 @@ impl Drop for Bed {
 /// A gateway that runs.
 pub(crate) struct Running {
     pub(crate) child: Child,
-    name: &'static str,
+    name: String,
     folder: PathBuf,
 }
 
@@ -506,7 +513,7 @@ impl Running {
         status[part][key].as_u64().unwrap_or_else(|| panic!("{part}.{key} in {status}"))
     }
     pub(crate) fn ask(&self, word: &str) -> String {
-        skyhaul_gateway::control::ask(&self.folder, self.name, word).expect("answers")
+        skyhaul_gateway::control::ask(&self.folder, &self.name, word).expect("answers")
     }
     pub(crate) fn stop(mut self) {
         self.ask("stop");

@@ -111,7 +111,8 @@ fn the_doctor_says_where_syns_arrive() {
     // An interface that the file does not name, and networks that it does not name.
     let all = watch(&GOOD.replace("lan0", "sky0"), true);
     assert!(
-        wrong(&all)[0].contains("others did at lan0 (1): is terrestrial.interface the right one?"),
+        wrong(&all)[0]
+            .contains("others did at lan0 (1): are the interfaces of [terrestrial] the right ones?"),
         "{all:?}"
     );
     let other = GOOD.replace("\"lan0\"\n", "\"lan0\"\nnetworks = [\"172.16.0.0/12\"]\n");

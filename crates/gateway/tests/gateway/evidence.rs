@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What a gateway has observed, once `over` connections have ended.
-fn evidence(of: &Running, over: u64) -> Value {
+pub(crate) fn evidence(of: &Running, over: u64) -> Value {
     loop {
         let found: Value = serde_json::from_str(&of.ask("evidence")).expect("JSON");
         let arms = found["groups"][0]["arms"].as_array().expect("arms").clone();

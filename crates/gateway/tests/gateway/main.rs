@@ -2,6 +2,7 @@
 //!
 //! This file has a `main` of its own because it starts itself once more: as a gateway, and as its keeper.
 
+mod accounting;
 mod bed;
 mod clock;
 mod contain;
@@ -9,6 +10,7 @@ mod doctor;
 mod environment;
 mod evidence;
 mod firewall;
+mod narrow;
 mod operations;
 mod pair;
 mod priority;
@@ -16,6 +18,7 @@ mod programs;
 mod quic;
 mod refusals;
 mod repair;
+mod several;
 mod sharing;
 mod stack;
 mod surroundings;
@@ -84,6 +87,9 @@ fn main() -> ExitCode {
     tests.extend(firewall::ALL);
     tests.extend(surroundings::ALL);
     tests.extend(repair::ALL);
+    tests.extend(accounting::ALL);
+    tests.extend(several::ALL);
+    tests.extend(narrow::ALL);
     if let Some(name) = args.iter().find_map(|a| a.strip_prefix("--exact=")) {
         let (_, test) = tests.iter().find(|(n, _)| *n == name).expect("a test of this program");
         need::test(name);

@@ -97,20 +97,36 @@ fn what_is_missing_is_said_in_one_line() {
     let refused = attempt(&bed, NEAR, &[], None, good);
     bed.spaces[NEAR].sysctl("net/ipv4/ip_forward", "1").expect("sets");
     fails("no forwarding", refused, "IPv4 forwarding is off: sysctl -w net.ipv4.ip_forward=1");
-    // Another gateway in this namespace, of another name, has the routes already.
+    // Another gateway in this namespace, of another name, has the link already.
     let first = bed.gateway_for(NEAR, good);
     let running = state(&bed, NEAR);
     let other = bed.folder.join("other.toml");
-    std::fs::write(&other, format!("name = \"other\"\n{good}")).expect("writes");
-    let run = || {
-        let config = Config::read(&other).expect("is good");
-        skyhaul_gateway::run(&config, &bed::environment(&other, &bed.folder), &mut bed::Ready).map(|_| ())
+    let refused = |text: &str, folder: &Path| {
+        std::fs::write(&other, format!("name = \"other\"\n{text}")).expect("writes");
+        let run = || {
+            let config = Config::read(&other).expect("is good");
+            skyhaul_gateway::run(&config, &bed::environment(&other, folder), &mut bed::Ready).map(|_| ())
+        };
+        bed.spaces[NEAR].within(run).expect("enters").expect_err("is refused").to_string()
     };
-    let e = bed.spaces[NEAR].within(run).expect("enters").expect_err("one at a time").to_string();
+    let remedy =
+        "of the gateway \"near\": write another interface, or stop that gateway (skyhaul gateway stop near)";
     assert_eq!(
-        e,
-        "another gateway runs in this network namespace (it uses routing table 21321): stop it first"
+        refused(good, &bed.folder),
+        format!("satellite.interface sat0 is satellite.interface {remedy}")
     );
+    let turned = good.replace("lan0", "x").replace("sat0", "lan0").replace('x', "sat0");
+    assert_eq!(
+        refused(&turned, &bed.folder),
+        format!("satellite.interface lan0 is an interface of hosts {remedy}")
+    );
+    // With another folder, it does not know of the first one.
+    let elsewhere = bed.folder.join("elsewhere");
+    assert!(
+        refused(good, &elsewhere)
+            .starts_with("routing table 21321 is in use: by a gateway of this network namespace")
+    );
+    std::fs::remove_dir(&elsewhere).expect("nothing is left in it");
     assert_eq!(state(&bed, NEAR), running);
     first.stop();
     assert_eq!(state(&bed, NEAR), before);

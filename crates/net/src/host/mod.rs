@@ -58,7 +58,7 @@ pub use keys::Keys;
 pub use listeners::Admission;
 pub use memory::Memory;
 pub use paths::Paths;
-pub use schedule::{Class, Schedule, Subscribers};
+pub use schedule::{Class, Membership, Schedule, Subscribers};
 pub use secret::Secret;
 pub use skyhaul_tcp::Early;
 pub use transparent::{Cookie, Numbers, PendingConnection, Transparent, exchange};
@@ -296,6 +296,13 @@ impl Host {
     #[must_use]
     pub fn sent_by_class(&self) -> Vec<u64> {
         self.ready.sent()
+    }
+    /// The class and the subscriber of a connection, as the schedule has them; `None` if there is no such connection.
+    #[must_use]
+    pub fn membership(&self, id: ConnId) -> Option<Membership> {
+        let conn = self.conn(id)?;
+        let (client, server) = conn.ends();
+        Some(self.config.schedule.membership(client, server, conn.agreement().dscp))
     }
     /// Number of subscribers that have something to send, and are held by their rate.
     #[must_use]

@@ -47,6 +47,15 @@ pub(super) struct Place {
     pub(super) limit: Option<u16>,
 }
 
+/// The class and the subscriber of a connection, for reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Membership {
+    /// The number of its class; the number of classes if none fits.
+    pub class: usize,
+    /// The network of the subscriber whose rate limits it: address and length of the prefix.
+    pub subscriber: Option<(IpAddr, u8)>,
+}
+
 impl Class {
     fn fits(&self, port: u16, dscp: u8) -> bool {
         (self.ports.is_empty() || self.ports.iter().any(|p| p.contains(&port)))
@@ -68,26 +77,38 @@ impl Class {
 }
 
 impl Subscribers {
-    /// The network of the subscriber that has this address; `None` if no subscriber has the address.
-    fn of(&self, address: IpAddr) -> Option<IpAddr> {
+    /// The network of the subscriber that has this address, and the length of its prefix; `None` if no subscriber has the address.
+    fn of(&self, address: IpAddr) -> Option<(IpAddr, u8)> {
         let [v4, v6] = self.prefixes;
         let length = if address.is_ipv4() { v4 } else { v6 };
         let (_, least) = self.networks.iter().find(|(net, prefix)| within(*net, address, *prefix))?;
-        Some(network(address, length.max(*least)))
+        let length = length.max(*least);
+        Some((network(address, length), length))
     }
 }
 
 impl Schedule {
     /// The place of a connection with this DSCP.
     pub(super) fn place(&self, client: SocketAddr, server: SocketAddr, dscp: u8) -> Place {
-        let class =
-            self.classes.iter().position(|c| c.fits(server.port(), dscp)).unwrap_or(self.classes.len());
-        let limited = [client, server].into_iter().find_map(|end| {
+        let limited = self.limit(client, server);
+        let party = limited.map_or(client.ip(), |(_, (party, _))| party);
+        Place { class: self.class(server, dscp) as u16, party, limit: limited.map(|(n, _)| n) }
+    }
+    /// The class and the subscriber of a connection with this DSCP.
+    #[must_use]
+    pub fn membership(&self, client: SocketAddr, server: SocketAddr, dscp: u8) -> Membership {
+        let subscriber = self.limit(client, server).map(|(_, network)| network);
+        Membership { class: self.class(server, dscp), subscriber }
+    }
+    fn class(&self, server: SocketAddr, dscp: u8) -> usize {
+        self.classes.iter().position(|c| c.fits(server.port(), dscp)).unwrap_or(self.classes.len())
+    }
+    /// The number of the [`Subscribers`] whose rate limits a connection, and the network of the subscriber.
+    fn limit(&self, client: SocketAddr, server: SocketAddr) -> Option<(u16, (IpAddr, u8))> {
+        [client, server].into_iter().find_map(|end| {
             let mut all = self.subscribers.iter().enumerate();
-            all.find_map(|(n, s)| s.of(end.ip()).map(|party| (n as u16, party)))
-        });
-        let party = limited.map_or(client.ip(), |(_, party)| party);
-        Place { class: class as u16, party, limit: limited.map(|(n, _)| n) }
+            all.find_map(|(n, s)| s.of(end.ip()).map(|network| (n as u16, network)))
+        })
     }
 }
 
@@ -150,5 +171,9 @@ mod tests {
         let end = SocketAddr::new("fd00::1".parse().unwrap(), 1);
         assert_eq!(one.place(end, end, 0).party, end.ip(), "no larger than the network");
         assert_eq!(of("fd01:2:3:456::1", "fd09::1"), ("fd01:2:3:400::".into(), Some(1)));
+        let end = |text: &str| SocketAddr::new(text.parse().unwrap(), 1);
+        let member = schedule.membership(end("192.0.2.1"), end("fd01:2:3:456::1"), 0);
+        assert_eq!(member.subscriber, Some(("fd01:2:3:400::".parse().unwrap(), 56)));
+        assert_eq!(schedule.membership(end("192.0.2.1"), end("192.0.2.2"), 0).subscriber, None);
     }
 }
