@@ -297,13 +297,14 @@ fn repair_lines(c: &Config, r: &Settings) -> Vec<(&'static str, String)> {
         }
         (None, None) => String::new(),
     };
+    let other =
+        r.peer_at().map_or_else(|| "that calls from any address".to_owned(), |peer| format!("at {peer}"));
     let code = if r.fec { format!("a code over at most {} datagrams", r.block) } else { "no code".into() };
     let mut lines = vec![(
         "repaired datagrams",
         format!(
-            "everything else that leaves by {}, with the gateway at {}, UDP port {} here; {rate}; {code}, {} repeats, {} of the rate for both",
+            "everything else that leaves by {}, with the gateway {other}, UDP port {} here; {rate}; {code}, {} repeats, {} of the rate for both",
             c.satellite.interface,
-            r.peer_at(),
             r.port,
             r.retries,
             percent(r.share)

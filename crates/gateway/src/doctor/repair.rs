@@ -45,14 +45,15 @@ fn key(settings: &Settings) -> Finding {
 /// Whether rules of other programs hide addresses at the link: repaired datagrams leave by another interface.
 fn hidden(config: &Config, listed: &Value) -> Option<Finding> {
     let (link, tun) = (config.satellite.interface.as_str(), config.repair_interface());
-    let hosts = config.terrestrial.as_ref().map_or("", |t| &t.interface);
+    let unnamed = [String::new()];
+    let hosts = if config.host_interfaces().is_empty() { &unnamed } else { config.host_interfaces() };
     let own = rules::table(config);
     let all = listed["nftables"].as_array().map(Vec::as_slice).unwrap_or_default();
     let theirs = |at: &str, words: &[&str]| {
         let found = all.iter().map(|o| &o["rule"]).find(|rule| {
             rule["table"] != own.as_str()
                 && evaded::expressions(rule).any(|e| words.iter().any(|w| e.get(w).is_some()))
-                && evaded::applies(rule, (hosts, at))
+                && hosts.iter().any(|from| evaded::applies(rule, (from, at)))
         })?;
         let name = |key: &str| found[key].as_str().unwrap_or_default();
         Some(format!("{} {} {}", name("family"), name("table"), name("chain")))
