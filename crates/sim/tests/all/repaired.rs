@@ -158,7 +158,6 @@ fn what_makes_no_sense_is_refused_with_its_key() {
     for thins in [
         "{ kind = \"ack-filter\", limit = \"100 packets\" }",
         "{ kind = \"ack-decimation\", limit = \"100 packets\", keep-every = 4 }",
-        "{ kind = \"cake\", limit = \"100 packets\", ack-filter = \"on\" }",
     ] {
         let text = datagrams(PER, "repair.pair = { links = ['sat'] }");
         refused(
