@@ -188,6 +188,8 @@ fn through(bed: &Bed, open: impl Fn(&Bed) -> Result<Tunnel<'_>, Missing>) {
     let [near, far] = both(bed);
     let _tunnel = match open(bed) {
         Ok(tunnel) => tunnel,
+        // No program that could be installed would help; WireGuard is another tunnel over the same path.
+        Err(Missing { need: "esp", why }) => return eprintln!("note: not in ESP: {why}"),
         Err(Missing { need, why }) => return need::skip(need, why),
     };
     let before = [&near, &far].map(|g| total(g, "sources"));
