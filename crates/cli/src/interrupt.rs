@@ -5,6 +5,8 @@
 //! sends SIGTERM only to the process that it started, which must pass it on to its children. SIGHUP is left alone, so
 //! that `nohup` works. Handlers do not survive `exec`: child programs see the usual signals.
 
+#[cfg(unix)]
+use signal_hook::consts::{SIGINT, SIGTERM};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -21,12 +23,13 @@ const BY_SIGTERM: u8 = 143;
 pub(crate) fn listen() {
     static ONCE: OnceLock<()> = OnceLock::new();
     ONCE.get_or_init(|| {
+        #[cfg(not(unix))]
         let _ = ctrlc::set_handler(on_signal);
         #[cfg(unix)]
-        if let Ok(mut signals) = signal_hook::iterator::Signals::new([signal_hook::consts::SIGTERM]) {
+        if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) {
             std::thread::spawn(move || {
-                for _ in signals.forever() {
-                    TERMINATED.store(true, Ordering::SeqCst);
+                for signal in signals.forever() {
+                    TERMINATED.fetch_or(signal == SIGTERM, Ordering::SeqCst);
                     on_signal();
                 }
             });
