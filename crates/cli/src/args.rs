@@ -2,6 +2,7 @@
 
 #[cfg(feature = "simulation")]
 mod attack;
+#[cfg(target_os = "linux")]
 mod error;
 #[cfg(feature = "simulation")]
 mod fresh;
