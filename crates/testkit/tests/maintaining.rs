@@ -15,8 +15,13 @@ const LISTS: [(&str, &str); 4] = [
 ];
 
 /// Files that a command writes; the section says which.
-const WRITTEN: [&str; 3] =
-    ["crates/study/src/fingerprints.txt", "docs/scenario-format.md", "schema/scenario.json"];
+const WRITTEN: [&str; 5] = [
+    "crates/study/src/fingerprints.txt",
+    "docs/leaderboard.json",
+    "docs/leaderboard.md",
+    "docs/scenario-format.md",
+    "schema/scenario.json",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
