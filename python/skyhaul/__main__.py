@@ -12,7 +12,7 @@ def main() -> int:
     # The command line that starts this program again, up to its arguments. sys.executable, unlike the file
     # that it links to, leads to the packages of a virtual environment.
     own_command = [sys.executable, *sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv[1:])]]
-    # Ctrl-C is handled by the command, which keeps what is finished; Python would raise an exception afterwards.
+    # The command handles Ctrl-C, and keeps what is finished. Python would raise an exception afterwards.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return _core.main(["skyhaul", *sys.argv[1:]], renderer(), own_command)
 
