@@ -17,9 +17,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-pub(crate) const ALL: [(&str, fn()); 18] = [
+pub(crate) const ALL: [(&str, fn()); 19] = [
     ("datagrams_arrive_in_spite_of_losses", datagrams_arrive_in_spite_of_losses),
     ("quic_is_faster_with_repair", quic_is_faster_with_repair),
+    ("pings_in_fragments_are_repaired", pings_in_fragments_are_repaired),
     ("what_is_in_wireguard_is_repaired", what_is_in_wireguard_is_repaired),
     ("what_is_in_esp_is_repaired", what_is_in_esp_is_repaired),
     ("a_peer_that_is_killed_is_bypassed", a_peer_that_is_killed_is_bypassed),
@@ -181,6 +182,25 @@ fn quic_is_faster_with_repair() {
     };
     let (Some(without), Some(with)) = (goodput(false), goodput(true)) else { return };
     assert!(with > 2.0 * without, "{with} bytes with repair, {without} without");
+}
+
+/// ICMP has no ports, and later fragments have none either. Of pings of three fragments each way one in nine would lose one.
+fn pings_in_fragments_are_repaired() {
+    let Some(bed) = Bed::new("pings", lossy(0.02)) else { return };
+    if !need::program("ping") {
+        return;
+    }
+    let [near, far] = both(&bed);
+    let before = [&near, &far].map(|g| total(g, "sources"));
+    sh(
+        &bed,
+        CLIENT,
+        "ping -q -c 60 -i 0.1 -s 3000 -W 2 10.2.0.2 | awk '/received/ { ok = $4 >= 59 } END { exit !ok }'",
+    );
+    for (n, gateway) in [&near, &far].into_iter().enumerate() {
+        assert!(total(gateway, "sources") - before[n] >= 170, "{}", gateway.status());
+    }
+    assert!(total(&near, "recovered") + total(&far, "recovered") > 0, "{}", near.status());
 }
 
 /// TCP in a tunnel arrives whole, and the packets of the tunnel are repaired.
