@@ -15,7 +15,6 @@ use skyhaul_lab::results::json_text;
 use skyhaul_study::figure::FigureRenderer;
 use skyhaul_study::leaderboard::Row;
 use skyhaul_study::requirement::Judgement;
-use skyhaul_study::run::RunOptions;
 use std::fmt::Write as _;
 
 pub(crate) fn run(args: &EvaluateArgs, renderer: Option<&dyn FigureRenderer>) -> Result<(), Stop> {
@@ -32,12 +31,7 @@ pub(crate) fn run(args: &EvaluateArgs, renderer: Option<&dyn FigureRenderer>) ->
     let cache = cache(args.batch.cells.cache.clone())?;
     interrupt::listen();
     let bar = BatchProgress::new();
-    let options = RunOptions {
-        jobs: jobs(args.batch.cells.jobs),
-        cache: Some(&cache),
-        stop: Some(interrupt::flag()),
-        progress: &bar,
-    };
+    let options = super::run_options(jobs(args.batch.cells.jobs), &cache, &bar);
     let totals = all.run(simulator(), &options)?;
     if totals.interrupted {
         return Err(Stop::kept(totals.done, totals.cells, &cache));
@@ -78,7 +72,7 @@ fn all(args: &EvaluateArgs, renderer: Option<&dyn FigureRenderer>) -> Result<(),
     warn(&estimated(extent, jobs));
     interrupt::listen();
     let bar = BatchProgress::new();
-    let options = RunOptions { jobs, cache: Some(&cache), stop: Some(interrupt::flag()), progress: &bar };
+    let options = super::run_options(jobs, &cache, &bar);
     let folder = all.folder().to_owned();
     let table = all.run(extent, simulator(), &options, renderer, &mut warn).map_err(|e| match e {
         LabError::StoppedCells { done, cells } => Stop::kept(done, cells, &cache),

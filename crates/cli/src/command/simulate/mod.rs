@@ -21,9 +21,17 @@ mod video;
 mod worlds;
 
 use crate::args::SimulateCommand;
+use crate::interrupt;
 use crate::stop::Stop;
+use skyhaul_study::cache::Cache;
 use skyhaul_study::figure::FigureRenderer;
+use skyhaul_study::run::{Progress, RunOptions};
 use std::ffi::OsString;
+
+/// How a command runs cells: it stops when a signal has come.
+fn run_options<'a>(jobs: usize, cache: &'a Cache, progress: &'a dyn Progress) -> RunOptions<'a> {
+    RunOptions { jobs, cache: Some(cache), stop: Some(interrupt::flag()), progress }
+}
 
 /// Runs a command; `own_command` is the command line that starts the program again.
 pub(super) fn run(

@@ -8,7 +8,6 @@ use crate::stop::Stop;
 use skyhaul_lab::reproduce::{Reproduction, Request, cache, shown};
 use skyhaul_study::book::Book;
 use skyhaul_study::figure::FigureRenderer;
-use skyhaul_study::run::RunOptions;
 use std::fmt::Write as _;
 
 pub(crate) fn run(args: &ReproduceArgs, renderer: Option<&dyn FigureRenderer>) -> Result<(), Stop> {
@@ -24,12 +23,7 @@ pub(crate) fn run(args: &ReproduceArgs, renderer: Option<&dyn FigureRenderer>) -
     let cache = cache(args.batch.cells.cache.clone())?;
     interrupt::listen();
     let bar = BatchProgress::new();
-    let options = RunOptions {
-        jobs: jobs(args.batch.cells.jobs),
-        cache: Some(&cache),
-        stop: Some(interrupt::flag()),
-        progress: &bar,
-    };
+    let options = super::run_options(jobs(args.batch.cells.jobs), &cache, &bar);
     let totals = all.run(&options)?;
     if totals.interrupted {
         return Err(Stop::kept(totals.done, totals.cells, &cache));

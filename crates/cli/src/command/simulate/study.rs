@@ -15,7 +15,7 @@ use skyhaul_study::figure::FigureRenderer;
 use skyhaul_study::fit::{Ending, fit};
 use skyhaul_study::model::StudyFile;
 use skyhaul_study::plan::Plan;
-use skyhaul_study::run::{RunOptions, run as run_cells};
+use skyhaul_study::run::run as run_cells;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -70,12 +70,7 @@ fn search(file: StudyFile, args: &StudyArgs, out: Option<(&Path, Lease)>) -> Res
     interrupt::listen();
     let cache = opened(args.cells.cache.clone())?;
     let bar = Bar::new();
-    let options = RunOptions {
-        jobs: jobs(args.cells.jobs),
-        cache: Some(&cache),
-        stop: Some(interrupt::flag()),
-        progress: &bar,
-    };
+    let options = super::run_options(jobs(args.cells.jobs), &cache, &bar);
     let found = match fit(simulator(), file, &options)? {
         Ending::Complete(found) => found,
         Ending::Stopped { cells } => return Err(Stop::searching(cells, &cache)),
@@ -123,7 +118,7 @@ pub(crate) fn finish(file: StudyFile, cache: Option<PathBuf>, jobs: usize) -> Re
 pub(crate) fn finish_plan(plan: &Plan, cache: Option<PathBuf>, jobs: usize) -> Result<Evaluation, Stop> {
     let cache = opened(cache)?;
     let bar = Bar::new();
-    let options = RunOptions { jobs, cache: Some(&cache), stop: Some(interrupt::flag()), progress: &bar };
+    let options = super::run_options(jobs, &cache, &bar);
     let cells = run_cells(simulator(), plan, &options)?;
     if cells.interrupted {
         let done = cells.observed.iter().filter(|o| o.is_some()).count();
