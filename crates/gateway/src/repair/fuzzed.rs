@@ -9,8 +9,11 @@ use skyhaul_repair::wire::{CLEAR, VERSION};
 use std::collections::BTreeSet;
 
 /// Two gateways with an attacker between them, who drops, repeats, delays, changes and invents packets as the bytes say. Without the key, the
-/// attacker brings about no datagram that was not sent, and none twice. With it (the first byte), what is authentic may be any frame: nothing
-/// panics, and nothing grows without limit.
+/// attacker brings about no datagram that was not sent, and none twice. With it, what is authentic may be any frame: nothing panics, and
+/// nothing grows without limit.
+///
+/// Of the first byte, bit 0 says whether the attacker has the key, bits 1 to 3 how long the two run before (2 to their power ms), and bits 4
+/// to 7 are the delay of the path in ms. Then each two bytes are a step: bit 0 of the first is the side, bits 1 to 3 are what happens there.
 ///
 /// # Panics
 /// If one of these fails.

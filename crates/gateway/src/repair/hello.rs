@@ -6,8 +6,9 @@
 //! 17  identity of the receiver, as the sender knows it; zeros if it does not (16)
 //! 33  HMAC-SHA-256 of all this, its first half (16)
 //! ```
-//! All versions of the format have this message, so that one says of another that it is another one. An answer is as long as what it
-//! answers, and goes to the address in the file, wherever the message came from.
+//! All versions of the format have this message, so that an end can say that the other one has another version. An answer is as long as
+//! what it answers. It goes to the address in the file, wherever the message came from, or to where the message came from if the file
+//! names no address.
 
 use super::key::{Id, MAC, Secret};
 use skyhaul_repair::wire::VERSION;

@@ -199,6 +199,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_starts_again_begins_a_session() {
+        // Milliseconds without any packet: none, until the silence is noticed (600 ms), past the pause, and past the end of the session (10 s).
         for down in [0, 650, 3000, 15_000] {
             let mut pair = up();
             pair.ends[1] = end(pair.now, KEY, 77 << 32);
@@ -287,6 +288,7 @@ mod tests {
             pair.run(Duration::from_secs(2));
             assert_eq!(numbers(&pair.delivered[1]), (0..20).collect::<Vec<_>>());
             assert_eq!(pair.delivered[0].len(), 0);
+            // Each round but the first ends with a new session.
             let sessions = 1 + round.saturating_sub(1);
             assert_eq!(pair.ends[0].totals().sessions, sessions, "no hello of old begins one");
             if round > 0 {
@@ -345,6 +347,7 @@ mod tests {
             }
             pair.now += Duration::from_millis(1);
         }
+        // An answer every 50 ms, from the first millisecond on, and a hello every 500 ms.
         assert!(sent <= 2 * 21 + 5, "{sent} packets in two seconds");
     }
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Interval between two looks at the counters.
 const EVERY: Duration = Duration::from_millis(400);
-/// So many packets that were dropped while none has passed are no chance.
+/// Number of packets that must have been dropped, while none has passed, before a firewall counts as the cause.
 const FEW: u64 = 3;
 
 /// A way on which a firewall drops everything.

@@ -1,8 +1,8 @@
 //! The path to the other gateway, without I/O: sessions, and whether datagrams are repaired or forwarded.
 //!
 //! **Sessions.** Each end draws an identity for its next session. A [`Hello`] names it, and the identity that the other end has named. An end
-//! that is named its own identity knows that the other one is there now, since nobody has seen the identity before: the two then have a session.
-//! While a session lives, a hello changes nothing, so that a recorded one cannot end the session.
+//! that is named the identity that it has just drawn knows that the other one is there now, since nothing that was recorded before the draw
+//! names it: the two then have a session. While a session lives, a hello changes nothing, so that a recorded one cannot end the session.
 //!
 //! **Fail-open.** Datagrams are repaired while the other gateway is heard, hears this one, and neither is overloaded. Each end gives a sign of
 //! life every [`SIGNS`]. What is not repaired is forwarded by the kernel.
@@ -23,9 +23,11 @@ use std::fmt;
 const SIGNS: Duration = Duration::from_millis(100);
 /// Interval between hellos while there is no other end.
 const HELLOS: Duration = Duration::from_millis(500);
+/// Time from its beginning for which an end asks the other one to confirm a session.
+const CONFIRMING: Duration = Duration::from_secs(2);
 /// Time for which a silent session is kept, in case the path comes back.
 const KEPT: Duration = Duration::from_secs(10);
-/// Minimum time of forwarding.
+/// Minimum time of forwarding once datagrams have been repaired.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Minimum interval between answers to hellos.
 const ANSWERS: Duration = Duration::from_millis(50);
@@ -319,7 +321,7 @@ impl Path {
             let (mine, theirs) = match &self.session {
                 Some(s) if s.is_alive(now) => (None, None),
                 // The other end has to confirm this session.
-                Some(s) if s.heard_at().is_none() && now < s.began + SIGNS * 20 => {
+                Some(s) if s.heard_at().is_none() && now < s.began + CONFIRMING => {
                     (Some(s.mine), Some(s.theirs))
                 }
                 _ => (Some(self.next.0), self.next.1),

@@ -43,14 +43,14 @@ const CATCH_UP: Duration = Duration::from_millis(10);
 /// Interval between looks at what the kernel has dropped, and for how long nothing is repaired if that was too much.
 const LOOK: Duration = Duration::from_secs(1);
 const REST: Duration = Duration::from_secs(10);
-/// Too much: so many packets, and this share.
+/// Too much: so many packets in [`LOOK`], and more than this share of those that were handled.
 const TOO_MANY: u64 = 20;
 const TOO_LARGE: f64 = 0.02;
 /// For how long nothing is repaired after a firewall was found to drop everything.
 const BLOCKED: Duration = Duration::from_secs(60);
 /// How long a cause other than a withdrawal lasts before it is told, and after which silence the socket is opened again.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The smallest MTU that a router is believed, bytes: anybody may forge its message.
+/// The smallest MTU in a router's message that is believed, bytes: anybody may forge such a message.
 const LEAST_LEARNT: u32 = 1000;
 /// The smallest MTU of IPv6 (RFC 8200 §5).
 const LEAST_V6: u32 = 1280;
@@ -136,7 +136,8 @@ impl Service {
         };
         let tun = Tun::open(&device)?;
         let index = tun.index()?;
-        // Packets of hosts behind the link arrive here, where no route leads to them.
+        // Packets of hosts behind the link arrive here, where no route leads to them. 2 is the loose mode, for which any route to the source
+        // is enough (RFC 3704 §2.4).
         let _ = std::fs::write(format!("/proc/sys/net/ipv4/conf/{}/rp_filter", tun.name()), "2");
         let port = Port {
             own: settings.port,

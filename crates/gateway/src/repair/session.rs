@@ -132,7 +132,8 @@ impl Session {
         self.sends.seal(Space::Signs, self.next_sign, SIGN_CLEAR, out);
         self.next_sign += 1;
     }
-    /// Writes the next frame. Returns its traffic class: that of the datagram in it.
+    /// Writes the next frame. Returns its traffic class: that of the datagram in it; without one, 0, or DSCP LE for a repair symbol of low
+    /// priority.
     pub(super) fn write_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<u8> {
         let Output::Frame { frame: Frame { number, kind }, low_priority, .. } =
             self.end.poll_frame(now, &mut |_, _| {})?

@@ -15,6 +15,8 @@ use std::{fmt, str::FromStr};
 const PORT: u16 = 21_321;
 /// Minimum length of the pre-shared key, bytes.
 pub(crate) const SHORTEST_KEY: usize = 32;
+/// Maximum number of networks and ports in `pass`.
+const MOST_PASSING: usize = 256;
 /// Longest time of any key.
 const LONGEST: Duration = Duration::from_secs(60);
 /// Headers of the outer protocols and the tag of the AEAD, for IPv6.
@@ -219,8 +221,9 @@ impl Settings {
         if self.limit.0.is_zero() {
             return of("limit", "no packet could wait: write a time such as \"600 ms\"");
         }
-        if self.pass.networks.len() + self.pass.ports.len() > 256 {
-            return of("pass", "more than 256 networks and ports: write fewer, larger ones");
+        if self.pass.networks.len() + self.pass.ports.len() > MOST_PASSING {
+            let message = format!("more than {MOST_PASSING} networks and ports: write fewer, larger ones");
+            return of("pass", &message);
         }
         let e = self.config(rate, mtu.into()).validate().err()?;
         Some((format!("repair.{}", if e.key() == "mtu" { "peer" } else { e.key() }), e.to_string()))
