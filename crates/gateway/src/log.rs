@@ -25,7 +25,7 @@ use std::time::Duration;
 
 /// Maximum number of lines that wait to be written.
 const QUEUE: usize = 8192;
-/// Longest wait, at the end, for lines that wait to be written: what takes them may stand still.
+/// Longest wait, at the end, for room in the queue, and then again for the lines in it: what takes them may stand still.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Interval between attempts to hand the last message to a full queue.
 const AGAIN: Duration = Duration::from_millis(10);
@@ -180,8 +180,16 @@ impl Level {
 enum Message {
     Flow(Level, String),
     Event(Level, String),
-    Switch(Outputs),
+    Switch(Switch),
     Stop,
+}
+
+/// A change of the outputs.
+#[derive(Debug)]
+struct Switch {
+    /// Number of the change, from 1: an earlier one that is still queued is not made after a later one.
+    number: u64,
+    outputs: Outputs,
 }
 
 /// What a log and its thread share.
@@ -191,8 +199,8 @@ struct Shared {
     untold: AtomicU64,
     /// All lines that were dropped.
     lost: AtomicU64,
-    /// Outputs to switch to, for which the queue had no room.
-    next: Mutex<Option<Outputs>>,
+    /// The change of the outputs for which the queue had no room.
+    next: Mutex<Option<Switch>>,
 }
 
 impl Shared {
@@ -200,7 +208,7 @@ impl Shared {
         self.untold.fetch_add(lines, Ordering::Relaxed);
         self.lost.fetch_add(lines, Ordering::Relaxed);
     }
-    fn next_outputs(&self) -> MutexGuard<'_, Option<Outputs>> {
+    fn next_outputs(&self) -> MutexGuard<'_, Option<Switch>> {
         self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -221,6 +229,8 @@ pub struct Writer {
     thread: Option<JoinHandle<()>>,
     /// Closed when the thread ends.
     over: Receiver<()>,
+    /// Number of changes of the outputs so far.
+    switches: u64,
 }
 
 impl Writer {
@@ -234,16 +244,16 @@ impl Writer {
         let shared = Arc::<Shared>::default();
         let theirs = shared.clone();
         let (ends, over) = channel::<()>();
-        let journal = std::env::var_os("JOURNAL_STREAM").is_some();
+        let own = Own { gateway: gateway.into(), journal: std::env::var_os("JOURNAL_STREAM").is_some() };
         let thread = std::thread::Builder::new()
             .name("log".into())
             .spawn(move || {
                 let _ends = ends;
-                write(&from, outputs, &theirs, journal);
+                write(&from, outputs, &theirs, &own);
             })
             .map_err(GatewayError::os("start the thread of the log"))?;
         let log = Log { to, shared, config: config.clone(), gateway: gateway.into() };
-        Ok(Self { log: Some(log), thread: Some(thread), over })
+        Ok(Self { log: Some(log), thread: Some(thread), over, switches: 0 })
     }
     /// A copy of the log.
     ///
@@ -262,8 +272,10 @@ impl Writer {
         log.config = config.clone();
         // The message is queued behind the lines that wait: they belong in the old files. If there is no room, what takes the lines may
         // stand still, and the caller is not to.
-        if let Err(TrySendError::Full(Message::Switch(outputs))) = log.to.try_send(Message::Switch(outputs)) {
-            *log.shared.next_outputs() = Some(outputs);
+        self.switches += 1;
+        let switch = Message::Switch(Switch { number: self.switches, outputs });
+        if let Err(TrySendError::Full(Message::Switch(switch))) = log.to.try_send(switch) {
+            *log.shared.next_outputs() = Some(switch);
         }
         log.clone()
     }
@@ -348,29 +360,45 @@ impl Log {
     }
 }
 
-/// Writes the lines that arrive until a message says to stop. `journal`: lines on standard error begin with their priority.
-fn write(from: &Receiver<Message>, mut outputs: Outputs, shared: &Shared, journal: bool) {
-    let mut failed = false;
+/// What the thread of a log knows of its gateway.
+#[derive(Debug)]
+struct Own {
+    gateway: String,
+    /// Lines on standard error begin with their priority.
+    journal: bool,
+}
+
+/// Writes the lines that arrive until a message says to stop.
+fn write(from: &Receiver<Message>, mut outputs: Outputs, shared: &Shared, own: &Own) {
+    let (mut failed, mut switched) = (false, 0);
     for message in from {
-        if let Some(new) = shared.next_outputs().take() {
-            (outputs, failed) = (new, false);
+        let waiting = shared.next_outputs().take();
+        let (queued, message) = match message {
+            Message::Switch(new) => (Some(new), None),
+            other => (None, Some(other)),
+        };
+        for new in [waiting, queued].into_iter().flatten() {
+            if new.number > switched {
+                (outputs, failed, switched) = (new.outputs, false, new.number);
+            }
         }
         let (log, level, line) = match message {
-            Message::Switch(new) => {
-                (outputs, failed) = (new, false);
-                continue;
-            }
-            Message::Stop => return,
-            Message::Flow(level, line) => (Which::Flows, level, line),
-            Message::Event(level, line) => (Which::Events, level, line),
+            None | Some(Message::Switch(_)) => continue,
+            Some(Message::Stop) => return,
+            Some(Message::Flow(level, line)) => (Which::Flows, level, line),
+            Some(Message::Event(level, line)) => (Which::Events, level, line),
         };
-        let priority = |level: Level| if journal { level.priority() } else { "" };
+        let priority = |level: Level| if own.journal { level.priority() } else { "" };
         let Some(mut done) = outputs.write(log, priority(level), &line) else { continue };
         if !done.whole {
             shared.lose(1);
         } else if let missed @ 1.. = shared.untold.swap(0, Ordering::Relaxed) {
             let line = json!({
-                "time": rfc3339_millis(Clock::wall_nanos()), "level": "warning", "event": "lines-lost", "lines": missed
+                "time": rfc3339_millis(Clock::wall_nanos()),
+                "level": Level::Warning.name(),
+                "event": "lines-lost",
+                "gateway": own.gateway,
+                "lines": missed,
             });
             let told = outputs.write(log, priority(Level::Warning), &line.to_string());
             if told.as_ref().is_none_or(|t| !t.whole) {
@@ -397,6 +425,9 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("skyhaul-log-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         folder
+    }
+    fn own() -> Own {
+        Own { gateway: "near".into(), journal: false }
     }
     fn lines(path: &Path) -> Vec<Value> {
         let text = std::fs::read_to_string(path).expect("is there");
@@ -481,6 +512,47 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_is_gone_begins_anew_and_a_pipe_is_not_renamed() {
+        let folder = folder("gone");
+        let (path, pipe) = (folder.join("flows.jsonl"), folder.join("pipe"));
+        let long = json!({ "text": "x".repeat(40_000) }).to_string();
+        for keep in [0, 2] {
+            let config = LogConfig {
+                flows: Some(Target::File(path.clone())),
+                rotate: Some(Size(SMALLEST)),
+                keep: Some(keep),
+                ..LogConfig::default()
+            };
+            let mut outputs = Outputs::open(&config).expect("opens");
+            for _ in 0..3 {
+                let written = outputs.write(Which::Flows, "", &long).expect("a file");
+                assert!(written.whole && written.complaint.is_none(), "{written:?}");
+                let _ = std::fs::remove_file(&path);
+            }
+            // The first line was removed with its file. The next ones did not fit behind it, and began a file each.
+            outputs.write(Which::Flows, "", &long).expect("a file");
+            assert_eq!(lines(&path).len(), 1);
+            std::fs::remove_file(&path).expect("is there");
+        }
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("makes");
+        let mut both = std::fs::File::options().read(true).write(true).open(&pipe).expect("opens");
+        let config = LogConfig {
+            flows: Some(Target::File(pipe.clone())),
+            rotate: Some(Size(SMALLEST)),
+            ..LogConfig::default()
+        };
+        let mut outputs = Outputs::open(&config).expect("opens");
+        let mut room = vec![0; 1 << 16];
+        for _ in 0..4 {
+            assert!(outputs.write(Which::Flows, "", &long).expect("a place").whole);
+            let n = std::io::Read::read(&mut both, &mut room).expect("reads");
+            assert_eq!(n, long.len() + 1);
+        }
+        assert!(!folder.join("pipe.1").exists());
+        let _ = std::fs::remove_dir_all(folder);
+    }
+
+    #[test]
     fn a_full_queue_costs_lines_and_says_so() {
         let folder = folder("full");
         let path = folder.join("flows.jsonl");
@@ -494,10 +566,37 @@ mod tests {
         }
         assert_eq!(log.lost(), 6);
         drop(log);
-        write(&from, Outputs::open(&config).expect("opens"), &shared, false);
+        write(&from, Outputs::open(&config).expect("opens"), &shared, &own());
         let all = lines(&path);
         assert_eq!(all.len(), 5);
+        assert_eq!((&all[1]["gateway"], &all[1]["level"]), (&json!("near"), &json!("warning")));
         assert_eq!((&all[1]["event"], &all[1]["lines"]), (&json!("lines-lost"), &json!(6)));
+        let _ = std::fs::remove_dir_all(folder);
+    }
+
+    #[test]
+    fn the_last_change_of_the_outputs_holds_whichever_way_it_came() {
+        let folder = folder("switches");
+        let config = |name: &str| LogConfig {
+            flows: Some(Target::File(folder.join(name))),
+            ..LogConfig::default()
+        };
+        let outputs = |name: &str| Outputs::open(&config(name)).expect("opens");
+        // Nobody writes yet. The first change is queued between two lines; for the second change there is no room.
+        let (to, from) = sync_channel(3);
+        let shared = Arc::<Shared>::default();
+        let log = Log { to, shared: shared.clone(), config: config("a"), gateway: "near".into() };
+        let (_, over) = channel();
+        let mut writer = Writer { log: Some(log), thread: None, over, switches: 0 };
+        writer.log().flow(Level::Info, json!({ "n": 1 }));
+        writer.switch(&config("b"), outputs("b"));
+        writer.log().flow(Level::Info, json!({ "n": 2 }));
+        writer.switch(&config("c"), outputs("c"));
+        assert!(shared.next_outputs().is_some());
+        drop(writer);
+        write(&from, outputs("a"), &shared, &own());
+        let counts = ["a", "b", "c"].map(|name| lines(&folder.join(name)).len());
+        assert_eq!(counts, [0, 0, 2], "an earlier change does not come after a later one");
         let _ = std::fs::remove_dir_all(folder);
     }
 
@@ -510,13 +609,14 @@ mod tests {
         let open = |path: &str| Outputs::open(&to_file(path)).expect("opens");
         let (to, from) = sync_channel(4);
         let flow = || Message::Flow(Level::Info, "{}".into());
-        for message in [flow(), Message::Switch(open(path.to_str().expect("UTF-8"))), flow()] {
+        let switch = Switch { number: 1, outputs: open(path.to_str().expect("UTF-8")) };
+        for message in [flow(), Message::Switch(switch), flow()] {
             to.send(message).expect("there is room");
         }
         drop(to);
         let shared = Shared::default();
         shared.lose(6);
-        write(&from, open("/dev/full"), &shared, false);
+        write(&from, open("/dev/full"), &shared, &own());
         let all = lines(&path);
         assert_eq!((all.len(), &all[1]["lines"]), (2, &json!(7)));
         assert_eq!(shared.lost.into_inner(), 7);

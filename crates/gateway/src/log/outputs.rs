@@ -1,6 +1,6 @@
 //! Where the lines of the logs go: files, which are rotated, sockets of collectors, or standard error.
 //!
-//! None of them is waited for, except standard error. A file that is a pipe, and a socket, take a line at once or not at all.
+//! No socket and no pipe is waited for, except standard error: what does not take a line at once does not get the line.
 
 use super::{LogConfig, Target};
 use crate::error::GatewayError;
@@ -26,7 +26,9 @@ struct OpenFile {
     path: PathBuf,
     /// Size of the file, or the bytes since a failed attempt to rename the file.
     size: u64,
-    /// The file ends in a part of a line: a full disk took no more of it.
+    /// Whether it is rotated: a pipe or a device is not.
+    regular: bool,
+    /// The file ends in a part of a line: a full disk, or a full pipe, took no more of it.
     torn: bool,
 }
 
@@ -104,6 +106,7 @@ impl Outputs {
             Sink::File(file) => {
                 let more = line.len() as u64 + 1;
                 if let Some((size, keep)) = self.rotation
+                    && file.regular
                     && file.size > 0
                     && file.size + more > size
                 {
@@ -150,8 +153,8 @@ impl OpenFile {
         let nonblocking = OFlag::O_NONBLOCK.bits();
         let file =
             File::options().create(true).append(true).mode(0o600).custom_flags(nonblocking).open(path)?;
-        let size = file.metadata()?.len();
-        Ok(Self { file, path: path.into(), size, torn: false })
+        let metadata = file.metadata()?;
+        Ok(Self { file, path: path.into(), size: metadata.len(), regular: metadata.is_file(), torn: false })
     }
     /// Appends a line, which begins anew after a part of another one.
     fn append(&mut self, line: &str) -> io::Result<()> {
@@ -178,7 +181,8 @@ impl OpenFile {
         Ok(())
     }
     /// Renames the file to `PATH.1`, the file of this name to `PATH.2`, and so on, and begins a new file. If that fails, lines still go to
-    /// the old file, which grows by as much again before the next attempt.
+    /// the old file, which grows by as much again before the next attempt. Somebody else may have renamed or removed the file, or an
+    /// attempt may have failed between the last renaming and the new file: a new file begins.
     fn rotate(&mut self, keep: u32) -> io::Result<()> {
         self.size = 0;
         let path = self.path.display();
@@ -190,15 +194,16 @@ impl OpenFile {
             }
             PathBuf::from(name)
         };
+        let unless_gone = |done: io::Result<()>| match done {
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+            other => other.map_err(fail),
+        };
         if keep == 0 {
-            std::fs::remove_file(&self.path).map_err(fail)?;
+            unless_gone(std::fs::remove_file(&self.path))?;
         }
         // From the oldest file, which the second oldest replaces, to the present one.
         for n in (0..keep).rev() {
-            match std::fs::rename(name(n), name(n + 1)) {
-                Err(e) if n == 0 || e.kind() != ErrorKind::NotFound => return Err(fail(e)),
-                _ => {}
-            }
+            unless_gone(std::fs::rename(name(n), name(n + 1)))?;
         }
         let new = Self::new(&self.path).map_err(fail)?;
         *self = new;
