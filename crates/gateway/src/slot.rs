@@ -33,7 +33,8 @@ impl Slot {
     pub fn far_table(self) -> u32 {
         21_321 + 10 * u32::from(self.number())
     }
-    /// An address that is not assigned of the block for special purposes (192.0.0.0/24, RFC 6890 §2.2.2).
+    /// An address of the block for special purposes (192.0.0.0/24, RFC 6890 §2.2.2) that is assigned to nothing. `of_first` is its last byte
+    /// for the first slot; each further slot has 4 less.
     fn unassigned(self, of_first: u8) -> Ipv4Addr {
         Ipv4Addr::new(192, 0, 0, of_first - 4 * self.number())
     }

@@ -90,7 +90,7 @@ impl Config {
         let mut f: File = serde_path_to_error::deserialize(toml::Value::Table(keys))
             .map_err(|e| fail(&e.path().to_string(), one_line(e.inner().message())))?;
         let named = f.terrestrial.as_mut().map_or(Ok(Vec::new()), Terrestrial::name_interfaces);
-        let named = named.map_err(|(key, message)| fail(key, message.into()))?;
+        let named = named.map_err(|(key, message)| fail(key, message))?;
         let known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if f.name.is_empty() || f.name.len() > LONGEST_NAME || !f.name.chars().all(known) {
             return Err(fail("name", format!("write 1 to {LONGEST_NAME} small letters, digits and dashes")));
@@ -317,7 +317,7 @@ impl Config {
 impl Terrestrial {
     /// Moves the interface of the key `interface` to the list. Returns all interfaces with their keys, or a key that is wrong, and what to
     /// write.
-    fn name_interfaces(&mut self) -> Result<Vec<(String, String)>, (&'static str, &'static str)> {
+    fn name_interfaces(&mut self) -> Result<Vec<(String, String)>, (&'static str, String)> {
         let one = self.interface.take();
         match (one, self.interfaces.len()) {
             (Some(one), 0) => {
@@ -326,13 +326,16 @@ impl Terrestrial {
             }
             (Some(_), _) => Err((
                 "terrestrial.interface",
-                "terrestrial.interfaces has them all: leave one of the two keys out",
+                "terrestrial.interfaces has them all: leave one of the two keys out".into(),
             )),
             (None, 0) => Err((
                 "terrestrial.interfaces",
-                "write the interfaces of the hosts: interface = \"lan0\", or interfaces = [\"lan0\", \"lan1\"]",
+                "write the interfaces of the hosts: interface = \"lan0\", or interfaces = [\"lan0\", \"lan1\"]"
+                    .into(),
             )),
-            (None, n) if n > MOST_INTERFACES => Err(("terrestrial.interfaces", "write at most 32")),
+            (None, n) if n > MOST_INTERFACES => {
+                Err(("terrestrial.interfaces", format!("write at most {MOST_INTERFACES}")))
+            }
             (None, _) => {
                 let key = |n: usize| format!("terrestrial.interfaces[{n}]");
                 Ok(self.interfaces.iter().enumerate().map(|(n, name)| (key(n), name.clone())).collect())

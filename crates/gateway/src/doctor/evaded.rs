@@ -149,7 +149,8 @@ fn conditions(field: &Value, values: &[&Value]) -> Vec<Value> {
 }
 
 /// The rules that the SYN of a connection may meet: rules of a chain, and of the chains to which these jump.
-fn reached<'a>(all: &'a [Value], chain: &'a Value, direction: Direction<'_>) -> Vec<&'a Value> {
+fn reached<'a>(all: &'a [Value], chain: &'a Value, (from, to): Direction<'_>) -> Vec<&'a Value> {
+    let syns = Packets { from: Some(from), to, are_tcp: true };
     let mut names = vec![word(chain, "name")];
     let mut visited = BTreeSet::new();
     let mut reached = Vec::new();
@@ -160,7 +161,7 @@ fn reached<'a>(all: &'a [Value], chain: &'a Value, direction: Direction<'_>) -> 
         }
         let same = |r: &Value, key| r[key] == chain[key];
         let of = |r: &&Value| same(r, "family") && same(r, "table") && word(r, "chain") == name;
-        for rule in all.iter().filter(of).filter(|r| applies(r, direction)) {
+        for rule in all.iter().filter(of).filter(|r| applies(r, syns)) {
             reached.push(rule);
             let targets = expressions(rule).filter_map(|e| e.get("jump").or_else(|| e.get("goto")));
             names.extend(targets.map(|t| word(t, "target")));
@@ -185,8 +186,19 @@ fn values(right: &Value) -> Vec<&Value> {
         .map_or_else(|| vec![right], |set| set.iter().collect())
 }
 
-/// Whether the SYN of a connection in this direction may meet all conditions of a rule.
-pub(super) fn applies(rule: &Value, (from, to): Direction<'_>) -> bool {
+/// Packets that may meet rules.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Packets<'a> {
+    /// The interface at which they arrive; `None`: any.
+    pub(super) from: Option<&'a str>,
+    /// The interface by which they leave.
+    pub(super) to: &'a str,
+    /// All of them are of TCP.
+    pub(super) are_tcp: bool,
+}
+
+/// Whether the first of these packets may meet all conditions of a rule.
+pub(super) fn applies(rule: &Value, packets: Packets<'_>) -> bool {
     expressions(rule).filter_map(|e| e.get("match")).all(|m| {
         let (left, values) = (&m["left"], values(&m["right"]));
         // The elements of a set with a name are not looked up: the SYN may meet the condition.
@@ -199,10 +211,10 @@ pub(super) fn applies(rule: &Value, (from, to): Direction<'_>) -> bool {
             })
         };
         match (word(&left["meta"], "key"), word(&left["payload"], "protocol"), word(&left["ct"], "key")) {
-            ("iifname" | "iif", ..) => meets(is(from)),
-            ("oifname" | "oif", ..) => meets(is(to)),
-            ("l4proto", ..) => meets(values.iter().any(|v| **v == "tcp" || **v == 6)),
-            (_, "udp" | "udplite" | "icmp" | "icmpv6" | "sctp" | "dccp", _) => false,
+            ("iifname" | "iif", ..) => packets.from.is_none_or(|from| meets(is(from))),
+            ("oifname" | "oif", ..) => meets(is(packets.to)),
+            ("l4proto", ..) => !packets.are_tcp || meets(values.iter().any(|v| **v == "tcp" || **v == 6)),
+            (_, "udp" | "udplite" | "icmp" | "icmpv6" | "sctp" | "dccp", _) => !packets.are_tcp,
             (.., "state") => meets(is("new")),
             _ => true,
         }

@@ -45,15 +45,18 @@ fn key(settings: &Settings) -> Finding {
 /// Whether rules of other programs hide addresses at the link: repaired datagrams leave by another interface.
 fn hidden(config: &Config, listed: &Value) -> Option<Finding> {
     let (link, tun) = (config.satellite.interface.as_str(), config.repair_interface());
-    let unnamed = [String::new()];
-    let hosts = if config.host_interfaces().is_empty() { &unnamed } else { config.host_interfaces() };
+    // Without interfaces of hosts in the file, as with forwarded ports alone, datagrams from any interface are repaired.
+    let hosts = config.host_interfaces().iter().map(|name| Some(name.as_str()));
+    let hosts: Vec<_> = if config.host_interfaces().is_empty() { vec![None] } else { hosts.collect() };
     let own = rules::table(config);
     let all = listed["nftables"].as_array().map(Vec::as_slice).unwrap_or_default();
     let theirs = |at: &str, words: &[&str]| {
         let found = all.iter().map(|o| &o["rule"]).find(|rule| {
             rule["table"] != own.as_str()
                 && evaded::expressions(rule).any(|e| words.iter().any(|w| e.get(w).is_some()))
-                && hosts.iter().any(|from| evaded::applies(rule, (from, at)))
+                && hosts.iter().any(|&from| {
+                    evaded::applies(rule, evaded::Packets { from, to: at, are_tcp: false })
+                })
         })?;
         let name = |key: &str| found[key].as_str().unwrap_or_default();
         Some(format!("{} {} {}", name("family"), name("table"), name("chain")))
@@ -128,6 +131,35 @@ mod tests {
         for out in [Some("skr-a"), Some("sk*"), None] {
             let there = says(&[rule("nat", out, masquerade.clone())]).expect("a finding");
             assert!(there.contains("the address 192.0.0.8") && there.contains("write snat"), "{there}");
+        }
+    }
+
+    #[test]
+    fn hidden_addresses_are_found_whichever_packets_they_are_for() {
+        let ends = "[satellite]\ninterface = \"sat0\"\nrate = \"1 Mbit/s\"\n[repair]\npeer = \"192.0.2.1\"\n\
+                    key = \"0123456789abcdef0123456789abcdef\"\n";
+        let read = |hosts: &str| Config::parse("g.toml", &format!("name = \"a\"\n{hosts}{ends}")).expect("is good");
+        let hosts = read("[terrestrial]\ninterface = \"lan0\"\n");
+        let none = read("[[forward]]\nlisten = \"127.0.0.1:8080\"\nto = \"203.0.113.7:80\"\n");
+        assert!(none.host_interfaces().is_empty());
+        let is = |left: Value, right: Value| json!({ "match": { "op": "==", "left": left, "right": right } });
+        let rule = |condition: Value| {
+            let out = is(json!({ "meta": { "key": "oifname" } }), "sat0".into());
+            let expr = [condition, out, json!({ "masquerade": null })];
+            json!({ "nftables": [{ "rule": { "family": "ip", "table": "nat", "chain": "post", "expr": expr } }] })
+        };
+        let from = |name: &str| rule(is(json!({ "meta": { "key": "iifname" } }), name.into()));
+        // Without interfaces of hosts, packets may come from any.
+        for (config, name, found) in
+            [(&hosts, "lan0", true), (&hosts, "lan1", false), (&none, "lan0", true), (&none, "lan1", true)]
+        {
+            assert_eq!(hidden(config, &from(name)).is_some(), found, "{name}");
+        }
+        // Datagrams need not be of TCP.
+        let of = |name: &str| rule(is(json!({ "meta": { "key": "l4proto" } }), name.into()));
+        let port = json!({ "payload": { "protocol": "udp", "field": "dport" } });
+        for listed in [of("udp"), of("tcp"), rule(is(port, 53.into()))] {
+            assert!(hidden(&hosts, &listed).is_some(), "{listed}");
         }
     }
 }
