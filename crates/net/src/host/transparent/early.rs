@@ -35,8 +35,9 @@ pub type Cookie = [u8; 8];
 /// How long cookies of one kind are given out; they are accepted for as long again.
 const PERIOD: Duration = Duration::from_secs(600);
 /// How many serial numbers, up to the highest, are distinguished. A SYN with a lower one is reset, even if it is only late: SYNs of its
-/// gateway to others count, too.
-const WINDOW: u32 = 1024;
+/// gateway to others count, too. A SYN that was lost is repeated after 1, 3 and 7 s (RFC 6298 §2.1, §5.5). At 6,000 connections per second
+/// 42,000 numbers come in between.
+const WINDOW: u32 = 1 << 16;
 /// Maximum number of gateways and periods whose serial numbers are remembered. They are never forgotten within their
 /// period: the data of further ones is not taken.
 const MOST: usize = 1024;
@@ -47,14 +48,14 @@ const MOST_WAITING: usize = 4 << 20;
 #[derive(Debug)]
 struct Serials {
     highest: u32,
-    /// Which of the last [`WINDOW`] numbers were seen: bit `n % WINDOW` for number n.
-    seen: [u64; WINDOW as usize / 64],
+    /// Which of the last [`WINDOW`] numbers were seen: bit `n % WINDOW` for number n; 8 KiB.
+    seen: Box<[u64]>,
 }
 
 impl Serials {
     fn new(first: u32) -> Self {
         // The first one itself is not seen yet.
-        Self { highest: first.wrapping_sub(1), seen: [0; WINDOW as usize / 64] }
+        Self { highest: first.wrapping_sub(1), seen: vec![0; WINDOW as usize / 64].into() }
     }
     #[expect(clippy::indexing_slicing, reason = "there are as many words as a window has")]
     fn bit(&mut self, serial: u32) -> (&mut u64, u64) {
@@ -64,8 +65,11 @@ impl Serials {
     /// Notes a number; false if it was seen before, or may have been.
     fn note(&mut self, serial: u32) -> bool {
         let ahead = serial.wrapping_sub(self.highest) as i32;
-        if ahead > 0 {
-            for n in 0..(ahead as u32).min(WINDOW) {
+        if ahead >= WINDOW as i32 {
+            self.seen.fill(0);
+            self.highest = serial;
+        } else if ahead > 0 {
+            for n in 0..ahead as u32 {
                 let (word, bit) = self.bit(serial.wrapping_sub(n));
                 *word &= !bit;
             }
@@ -246,14 +250,14 @@ mod tests {
             let (mut s, mut seen, mut next) = (Serials::new(first), BTreeSet::new(), 0u64);
             let mut taken = 0;
             for _ in 0..20_000 {
-                next += rng.below(3) + if rng.below(500) == 0 { rng.below(4000) } else { 0 };
-                let most = if rng.below(50) == 0 { 3000 } else { 30 };
+                next += rng.below(3) + if rng.below(500) == 0 { rng.below(200_000) } else { 0 };
+                let most = if rng.below(50) == 0 { 150_000 } else { 30 };
                 let n = next.saturating_sub(rng.below(most));
                 let new = s.note(first.wrapping_add(n as u32));
                 assert!(!(new && seen.contains(&n)), "{n} was seen");
                 if !seen.contains(&n)
                     && next - n < 30
-                    && n >= seen.last().copied().unwrap_or(0).saturating_sub(900)
+                    && n >= seen.last().copied().unwrap_or(0).saturating_sub(60_000)
                 {
                     assert!(new, "{n} is new and recent");
                 }
@@ -262,6 +266,24 @@ mod tests {
             }
             assert!(taken > 10_000);
         }
+    }
+
+    /// The first repetitions of a lost SYN arrive while others of the same gateway go on, at 6,000 a second.
+    #[test]
+    fn the_number_of_a_lost_syn_is_new_for_seven_seconds() {
+        let (gateway, numbers) = (NonZeroU32::MIN, Numbers::default());
+        let mut note = |n: u32| numbers.note(7, 7, gateway, n);
+        assert_eq!(note(0), Some(true));
+        // Numbers 1, 2 and 3 are lost.
+        for n in 4..7 * 6000 {
+            assert_eq!(note(n), Some(true));
+            if let Some(lost) = [6000, 3 * 6000, 7 * 6000 - 1].iter().position(|at| *at == n) {
+                let lost = lost as u32 + 1;
+                assert_eq!((note(lost), note(lost)), (Some(true), Some(false)), "{lost}");
+            }
+        }
+        assert_eq!(note(1 << 20), Some(true));
+        assert_eq!(note(7 * 6000), Some(false), "it may have been seen");
     }
 
     #[test]
