@@ -80,6 +80,9 @@ pub struct Shape {
     pub control: bool,
 }
 
+/// The number of packets that bypass compressor and decompressor: those with SYN, FIN or RST (RFC 1144 §3.2.3).
+const BYPASSES: u32 = 0;
+
 /// The end of one direction at which headers are compressed with differences.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Compressor {
@@ -88,14 +91,15 @@ pub struct Compressor {
 }
 
 impl Compressor {
-    /// The number of a packet, and whether its header is compressed.
+    /// The number of a packet, and whether its header is compressed. Packets with SYN, FIN or RST are sent whole and change no state;
+    /// their number is 0.
     pub fn pack(&mut self, shape: Shape) -> (u32, bool) {
-        self.number = self.number.wrapping_add(1);
-        let compressed = !shape.control && self.last.is_some_and(|last| differs(&last, &shape));
-        // RFC 1144 §3.2.3: packets with SYN, FIN or RST bypass the compressor and do not change its state.
-        if !shape.control {
-            self.last = Some(shape);
+        if shape.control {
+            return (BYPASSES, false);
         }
+        // After the highest number comes 1.
+        self.number = self.number.checked_add(1).unwrap_or(1);
+        let compressed = self.last.replace(shape).is_some_and(|last| differs(&last, &shape));
         (self.number, compressed)
     }
 }
@@ -118,9 +122,13 @@ pub struct Decompressor {
 }
 
 impl Decompressor {
-    /// Whether a packet can be decompressed. After a loss none can, until a complete header arrives (RFC 1144 §4.1).
+    /// Whether a packet can be decompressed. After a loss none can, until a complete header arrives (RFC 1144 §4.1). A packet that bypasses the
+    /// decompressor is read, and changes nothing (§3.2.4).
     pub fn reads(&mut self, number: u32, compressed: bool) -> bool {
-        let reads = !compressed || self.last.is_some_and(|last| number == last.wrapping_add(1));
+        if number == BYPASSES {
+            return true;
+        }
+        let reads = !compressed || self.last.is_some_and(|last| number == last.checked_add(1).unwrap_or(1));
         self.last = reads.then_some(number);
         self.lost += u64::from(!reads);
         reads
@@ -160,10 +168,36 @@ mod tests {
             (Shape { ack: 70_000, window: 10, len: 0, ..data(4) }, false),
             (Shape { ack: 70_000, window: 10, ..data(4) }, true),
             (Shape { control: true, ..data(5) }, false),
+            // The FIN is not what the next packet is compared to.
+            (Shape { ack: 70_001, window: 10, ..data(4) }, true),
         ];
-        for (n, (shape, compressed)) in steps.into_iter().enumerate() {
-            assert_eq!(c.pack(shape), (n as u32 + 1, compressed), "{n}");
+        let mut number = 0;
+        for (shape, compressed) in steps {
+            number += u32::from(!shape.control);
+            assert_eq!(c.pack(shape), (if shape.control { 0 } else { number }, compressed), "{number}");
         }
+    }
+
+    #[test]
+    fn numbers_wrap_around_that_of_what_bypasses() {
+        let (mut c, mut d) = (Compressor { last: None, number: u32::MAX - 1 }, Decompressor::default());
+        let mut numbers = Vec::new();
+        for n in 0..3 {
+            let (number, compressed) = c.pack(data(n));
+            numbers.push(number);
+            assert!(d.reads(number, compressed), "{n}");
+        }
+        assert_eq!(numbers, [u32::MAX, 1, 2]);
+    }
+
+    #[test]
+    fn what_bypasses_the_decompressor_changes_nothing_there() {
+        let mut d = Decompressor::default();
+        // A lost FIN makes nothing unreadable, and one that arrives after a loss makes nothing readable.
+        let arrives = [(0, false), (1, false), (2, true), (3, true), (5, true), (0, false), (6, true), (7, false)];
+        let read: Vec<bool> = arrives.iter().map(|&(n, c)| d.reads(n, c)).collect();
+        assert_eq!(read, [true, true, true, true, false, true, false, true]);
+        assert_eq!(d.lost(), 2);
     }
 
     #[test]
