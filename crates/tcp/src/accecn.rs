@@ -5,6 +5,11 @@ use crate::segment::{Codepoint, EcnBytes, Flags};
 
 /// In how many acknowledgements in a row a change of the byte counters is repeated, so that it survives the loss of some.
 const REPEATS: u8 = 3;
+/// While the same counter goes on to increase, every so many acknowledgements carry the option (§3.2.3.3, continual repetition: the
+/// implementer chooses the number).
+const EVERY: u8 = 32;
+/// The option is due after this many bytes at the latest: the RFC asks for it once for every 2^22 (§3.2.3.3).
+const MOST_BYTES: u32 = 1 << 21;
 /// CE marks after which an acknowledgement is due at once, with data to acknowledge and without (§3.2.2.5.1).
 const MARKS_WITH_DATA: u8 = 2;
 const MARKS_WITHOUT: u8 = 3;
@@ -42,6 +47,10 @@ pub(crate) struct Echo {
     marks: u8,
     /// How many more acknowledgements will carry the option.
     due: u8,
+    /// Bytes that have increased the counters since the last option.
+    untold: u32,
+    /// Acknowledgements since the last option.
+    without: u8,
 }
 
 impl Echo {
@@ -53,6 +62,8 @@ impl Echo {
             previous: Codepoint::NotCapable,
             marks: 0,
             due: REPEATS,
+            untold: 0,
+            without: 0,
         }
     }
 
@@ -69,6 +80,7 @@ impl Echo {
         };
         if let Some(counter) = counter.filter(|_| len > 0) {
             *counter = counter.wrapping_add(len) & EcnBytes::MASK;
+            self.untold = self.untold.saturating_add(len);
             // The option follows changes, and every mark (§3.2.3.3).
             if changed || ecn == Codepoint::Marked {
                 self.due = REPEATS;
@@ -90,7 +102,12 @@ impl Echo {
 
     /// The option, if an acknowledgement that leaves now carries it.
     pub(crate) fn option(&mut self) -> Option<EcnBytes> {
+        self.without = self.without.saturating_add(1);
+        if self.untold > 0 && (self.without >= EVERY || self.untold >= MOST_BYTES) {
+            self.due = self.due.max(1);
+        }
         self.due = self.due.checked_sub(1)?;
+        (self.untold, self.without) = (0, 0);
         Some(self.bytes)
     }
 }
@@ -192,6 +209,32 @@ mod tests {
         assert_eq!(e.option(), Some(EcnBytes { ect0: 1, ce: 500, ect1: 2001 }));
         e.arrived(CE, 0xff_ffff);
         assert_eq!(e.option().map(|b| b.ce), Some(499), "24 bits");
+    }
+
+    #[test]
+    fn a_counter_that_goes_on_to_increase_is_repeated() {
+        let mut e = Echo::new(false);
+        let mut told = Vec::new();
+        for n in 0..10 * u32::from(EVERY) {
+            e.arrived(ECT1, 1000);
+            told.extend(e.option().map(|b| (n, b.ect1)));
+        }
+        // Three after the first packet, and then one in 32.
+        assert_eq!(told.len(), 3 + 9, "{told:?}");
+        assert!(told.windows(2).all(|w| w[1].0 - w[0].0 <= u32::from(EVERY)));
+        assert_eq!(told.last(), Some(&(2 + 9 * 32, 1 + 1000 * (3 + 9 * 32))));
+        // Without data there is nothing to tell.
+        assert!((0..1000).all(|_| !e.arrived(ECT1, 0) && (e.untold > 0 || e.option().is_none())));
+        // Acknowledgements of 64 KiB each: never more than 2^22 bytes without the option.
+        let mut since = 0;
+        for _ in 0..1000 {
+            e.arrived(ECT1, 1 << 20);
+            since += 1 << 20;
+            if e.option().is_some() {
+                since = 0;
+            }
+            assert!(since <= 1 << 22, "{since}");
+        }
     }
 
     #[test]

@@ -8,6 +8,9 @@
 //!
 //! The versions differ in step 2: a duplicate acknowledgement ends the basic one, while the SACK-enhanced one waits for the
 //! acknowledgement of the head.
+//!
+//! One deviation: an acknowledgement of such data counts in step 3 even if it also covers more than RecoveryPoint, for which §3.1
+//! step 3a takes the timeout for genuine. Linux does the same.
 
 use super::AckSummary;
 use skyhaul_base::Instant;

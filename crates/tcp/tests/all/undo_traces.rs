@@ -101,6 +101,26 @@ fn a_real_loss_is_repaired_one_round_trip_later() {
     assert_eq!(s.conn.snapshot().ssthresh, 2.0);
 }
 
+/// RFC 5682 §3.1 step 3a would take the timeout for genuine: the block is beyond RecoveryPoint. Here P1 decides, as in Linux.
+#[test]
+fn old_data_tells_even_beside_new_data() {
+    let mut s = four(&frto(), "sack");
+    s.at(1.15).expect_at(1.1, ". 1001:2001").expect_nothing();
+    s.at(1.2).accept(". 1:1 ack 2001 win 90000");
+    s.expect_at(1.2, ". 5001:6001").expect_at(1.2, ". 6001:7001").expect_nothing();
+    // P1 was late, the acknowledgement of it is lost, P2 and P3 are lost.
+    s.at(1.3).accept(". 1:1 ack 3001 win 90000 <sack 5001:6001>").drain();
+    assert_eq!((cwnd(&s), counted(&s).3), (4.0, 1));
+    // P2 and P3 are found by blocks.
+    s.at(1.31).accept(". 1:1 ack 3001 win 90000 <sack 5001:7001>").drain();
+    for to in [8001, 9001, 10_001] {
+        s.at(1.32).accept(&format!(". 1:1 ack 3001 win 90000 <sack 5001:{to}>")).drain();
+    }
+    let (timeouts, recoveries, retransmissions, undone) = counted(&s);
+    assert_eq!((timeouts, recoveries, undone), (1, 1, 1));
+    assert!(retransmissions >= 2, "{retransmissions}");
+}
+
 #[test]
 fn the_first_acknowledgement_of_everything_tells_nothing() {
     let mut s = four(&frto(), "sack");
