@@ -99,8 +99,8 @@ pub(crate) struct History {
     pub(crate) bwe: Samples,
     /// The path state learnt by the last connection, if its congestion control uses it.
     pub(crate) path_state: Option<PathState>,
-    /// The flow of the last transfer that this closed connection carried: packets of that transfer may still be on their way,
-    /// and count for that flow.
+    /// The flow of the last transfer that this connection has carried to its end: packets of that transfer may still be on their way,
+    /// and count for that flow, even once the connection carries another transfer.
     pub(crate) last_owner: Option<u32>,
 }
 

@@ -94,8 +94,10 @@ impl<R: Tap> Sim<R> {
         let (group, number, path_state) = (owner.group, owner.index, owner.path_state());
         let index = match self.idle.pop() {
             Some(index) => {
-                if let Some(owner) = self.records[index as usize].history().last_owner.take() {
+                if let Some(owner) = self.records[index as usize].history().last_owner {
                     self.move_counts(index, owner);
+                    let generation = self.flows[index as usize].generation;
+                    self.net.witness.truth.reuse(index, generation, owner);
                 }
                 index
             }

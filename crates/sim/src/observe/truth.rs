@@ -127,6 +127,8 @@ struct FlowLosses {
     counts: [u64; LossCause::COUNT],
     /// Losses that its end has not been informed of, if an end is informed.
     news: Option<Vec<Loss>>,
+    /// If the connection was used again: its present generation, and the flow of the transfer before.
+    before: Option<(u16, u32)>,
 }
 
 /// The older of two sequence numbers.
@@ -185,15 +187,26 @@ impl Truth {
         }
     }
 
+    /// A connection is used again, with this generation: what is lost of earlier ones counts for the flow `before`.
+    pub(crate) fn reuse(&mut self, connection: u32, generation: u16, before: u32) {
+        if let Some(known) = self.flows.get_mut(connection as usize) {
+            known.get_or_insert_default().before = Some((generation, before));
+        }
+    }
+
     /// A packet was lost.
     pub(crate) fn lost(&mut self, parcel: Parcel, cause: LossCause) {
         if parcel.backward() || parcel.class() != Class::Data {
             return;
         }
+        let (packet, generation) = (parcel.packet(), parcel.generation());
+        let before = self.losses(parcel.flow()).and_then(|known| known.before);
+        let counted = before.filter(|(now, _)| *now != generation).map_or(parcel.flow(), |(_, flow)| flow);
+        if let Some(flow) = self.flows.get_mut(counted as usize) {
+            flow.get_or_insert_default().counts[cause as usize] += 1;
+        }
         if let Some(flow) = self.flows.get_mut(parcel.flow() as usize) {
             let known = flow.get_or_insert_default();
-            let (packet, generation) = (parcel.packet(), parcel.generation());
-            known.counts[cause as usize] += 1;
             let loss = Loss { seq: packet.seq, size: parcel.size(), generation, cause };
             // The senders of other packets ask for no cause.
             if parcel.is_segment() {

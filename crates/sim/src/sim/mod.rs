@@ -406,7 +406,12 @@ impl<R: Tap> Sim<R> {
     /// Discards a parcel of a closed connection.
     #[cold]
     fn discard(&mut self, parcel: Parcel) {
-        self.records[parcel.flow() as usize].discarded += 1;
+        let index = parcel.flow() as usize;
+        let record = &self.records[index];
+        // A late packet of a connection that was used again counts for the flow of its transfer.
+        let earlier = record.transfer.is_some() && parcel.generation() != self.flows[index].generation;
+        let before = record.history.as_ref().filter(|_| earlier).and_then(|h| h.last_owner);
+        self.records[before.map_or(index, |owner| owner as usize)].discarded += 1;
         if R::ENABLED {
             let event = Event::Discarded { flow: parcel.flow(), packet: parcel.packet() };
             self.net.witness.recorder.record(self.now, &event);

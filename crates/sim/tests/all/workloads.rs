@@ -3,8 +3,9 @@
 use crate::text::{refusal, resolved};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_sim::quantity::FLOW;
-use skyhaul_sim::{FlowResult, RunResult, run};
-use skyhaul_trace::{Class, Digest, Event, LinkChange, LossCause, Memory, Null};
+use skyhaul_sim::{FlowResult, Opened, Place, RunResult, Sighting, Sim, Tap, run};
+use skyhaul_trace::{Class, Digest, Event, LinkChange, LossCause, Memory, Null, Recorder};
+use std::collections::{BTreeMap, BTreeSet};
 
 fn refused(text: &str) -> String {
     refusal(&format!("{LINK}{text}"))
@@ -244,6 +245,61 @@ app = { kind = "arrivals", rate = "8 /s", size = "4 kB" }
     let acks = memory.events.iter().filter(|(_, e)| matches!(e, Event::AckArrived { .. }));
     assert_eq!(r.flows.iter().filter_map(|f| f.last_ack).max(), acks.map(|(at, _)| *at).max());
     assert!(r.flows.iter().any(|f| !f.unfinished.is_empty()), "some are open at the end");
+}
+
+/// The flow of each transfer's connection, and what is lost of its data and arrives too late for it, by flow.
+#[derive(Default)]
+struct Fates {
+    owners: BTreeMap<(u32, u16), u32>,
+    lost: BTreeMap<u32, u64>,
+}
+impl Recorder for Fates {
+    const ENABLED: bool = false;
+    fn record(&mut self, _: Instant, _: &Event) {}
+}
+impl Tap for Fates {
+    const PACKETS: bool = true;
+    fn packet(&mut self, _: Instant, seen: &Sighting<'_>) {
+        let is_lost = matches!(seen.place, Place::Lost { .. });
+        if let (true, Some(owner)) = (is_lost, self.owners.get(&(seen.flow, seen.generation)))
+            && seen.segment.len > 0
+        {
+            *self.lost.entry(*owner).or_default() += 1;
+        }
+    }
+    fn transfer(&mut self, opened: &Opened) {
+        self.owners.insert((opened.flow, opened.generation), opened.owner);
+    }
+}
+
+#[test]
+fn late_packets_count_for_the_flow_of_their_transfer_after_the_connection_is_used_again() {
+    // Few connections, which both flows use in turn, and copies that are lost long after their transfer is complete.
+    let delay = "delay = { kind = \"uniform\", base = \"10 ms\", jitter = \"900 ms\" }\nallow-reorder = true\ndrop-in-flight = true";
+    let mut text = LINK.replace("delay = \"250 ms\"", delay)
+        + r#"error = { kind = "per", p = 0.2 }
+[flows.few]
+endpoint = "modern"
+app = { kind = "arrivals", rate = "2 /s", size = "9 kB" }
+[flows.many]
+endpoint = "modern"
+app = { kind = "arrivals", rate = "3 /s", size = "9 kB" }
+"#;
+    for n in 1..20 {
+        text += &format!(
+            "[[event]]\nat = \"{n} s\"\nset = {{ \"links.sat.up\" = false }}\n[[event]]\nat = \"{n}.1 s\"\nset = {{ \"links.sat.up\" = true }}\n"
+        );
+    }
+    let mut sim = Sim::new(&resolved(&text), 1, Fates::default()).expect("a world");
+    sim.run_until(Instant::MAX);
+    let result = sim.result();
+    let fates = sim.recorder();
+    let connections: BTreeSet<u32> = fates.owners.keys().map(|(flow, _)| *flow).collect();
+    assert!(connections.len() * 3 < fates.owners.len(), "connections are used again");
+    let lost: Vec<u64> = result.flows.iter().map(|f| f.lost.iter().sum()).collect();
+    let expected: Vec<u64> = (0..2).map(|n| fates.lost.get(&n).copied().unwrap_or(0)).collect();
+    assert!(expected.iter().all(|n| *n > 20), "{expected:?}");
+    assert_eq!(lost, expected);
 }
 
 #[test]
