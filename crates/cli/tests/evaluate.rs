@@ -353,6 +353,12 @@ fn a_finished_evaluation_becomes_a_row_if_it_is_of_the_same_cells() {
         row["page"].as_str().is_some_and(|p| p.starts_with("file:///") && p.ends_with("sack/report.html"))
     );
     assert!(row["numbers"]["Goodput of the rival"]["mean"].is_number());
+    // What has a meaning in a URL is encoded.
+    fs::rename(here.join("sack"), here.join("1 # of 50%")).expect("renames");
+    let (status, out, err) = with(&["--quick", "--with", "1 # of 50%", "--json"]);
+    assert_eq!(status, Some(0), "{err}");
+    assert!(out.contains("/1%20%23%20of%2050%25/report.html\""), "{out}");
+    fs::rename(here.join("1 # of 50%"), here.join("sack")).expect("renames");
 
     fs::create_dir_all(here.join("empty")).expect("a folder");
     for (more, part) in [

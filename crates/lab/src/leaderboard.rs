@@ -11,6 +11,7 @@ use crate::evaluate::{self, Evaluating, checked};
 use crate::lease::Lease;
 use crate::results;
 use crate::text::Grid;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde_json::{Value, json};
 use skyhaul_cc::{Config, NAMES};
 use skyhaul_study::cache::Cache;
@@ -274,7 +275,7 @@ impl Ranking {
         }
         for (dir, summary) in &added {
             let page = dir.canonicalize().unwrap_or_else(|_| dir.clone()).join("report.html");
-            rows.push(row(summary, format!("file://{}", page.display())));
+            rows.push(row(summary, file_url(&page)));
         }
         let mut table = table_of(&request, &summaries[0], rows);
         table.sort();
@@ -285,6 +286,22 @@ impl Ranking {
         manifest(&folder, &request, Some(stopwatch.elapsed().as_secs_f64()))?;
         Ok(table)
     }
+}
+
+/// Bytes of a path that are encoded in a URL: all but unreserved ones (RFC 3986 §2.3) and those between the parts of a path.
+const ENCODED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b':');
+
+/// The address of a file (RFC 8089); `path` is absolute.
+fn file_url(path: &Path) -> String {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    if !cfg!(windows) {
+        return format!("file://{}", percent_encode(bytes, ENCODED));
+    }
+    // `\\?\C:\a`, as `canonicalize` writes it, is `/C:/a`.
+    let bytes = bytes.strip_prefix(br"\\?\").unwrap_or(bytes);
+    let bytes: Vec<u8> = bytes.iter().map(|b| if *b == b'\\' { b'/' } else { *b }).collect();
+    format!("file:///{}", percent_encode(&bytes, ENCODED))
 }
 
 /// The progress of the evaluation of one control, counted over the cells of all controls.

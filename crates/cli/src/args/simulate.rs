@@ -428,7 +428,7 @@ pub(crate) enum ExportFormat {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum ImportCommand {
-    /// Import a profile of ERRANT (Trevisan, Khatouni, Mellia 2020) from a CSV file of mean rates and latencies. Without
+    /// Import a profile of ERRANT (Trevisan, Safari Khatouni, Giordano 2020) from a CSV file of mean rates and latencies. Without
     /// PROFILE, list the profiles.
     #[command(
         after_help = "Examples:\n  skyhaul import errant profiles.csv\n  skyhaul import errant profiles.csv telenor/norway/4G/good > mobile.toml"

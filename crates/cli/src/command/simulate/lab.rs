@@ -1,7 +1,7 @@
 //! `skyhaul lab`: the page on which the simulator runs in a browser, at a loopback port.
 //!
-//! `make lab` builds the page, and the command finds it at run time: beside the program, or in the checkout it was
-//! built from. The page is not part of the program, so that building the program needs neither Node nor a page built
+//! `make lab` builds the page, and the command finds it at run time: in `share/skyhaul/lab` beside the program's folder, or in
+//! the checkout that the program was built from. The page is not part of the program, so that building the program needs neither Node nor a page built
 //! before.
 
 use crate::args::LabArgs;

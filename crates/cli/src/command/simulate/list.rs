@@ -34,7 +34,7 @@ fn control(name: &str) -> Option<Vec<String>> {
     Config::by_name(name).map(|c| vec![name.to_owned(), c.about().to_owned()])
 }
 
-/// The names that metrics of a study may use; `LINK` stands for any link.
+/// The names that metrics of a study may use. `LINK` stands for any link; what is listed of `forward` there is also of `reverse`.
 fn metrics() -> Vec<Vec<String>> {
     fn rows<T: ?Sized>(of: &'static str, list: &'static [Quantity<T>]) -> impl Iterator<Item = Vec<String>> {
         list.iter()

@@ -110,7 +110,7 @@ pub(crate) struct BatchProgress {
 struct Log {
     /// Cells that the cache had at the start.
     cached: usize,
-    /// When the first cell could begin, s: what was planned before says nothing of how long a cell takes.
+    /// Time from the start of the command to the first cell, s: the planning before it says nothing of how long a cell takes.
     began: u64,
     /// Time of the last line, s.
     last: u64,
