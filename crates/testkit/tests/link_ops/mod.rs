@@ -7,7 +7,7 @@ use skyhaul_path::delay::{Ramp, normal::Normal, uniform::Uniform};
 use skyhaul_path::error::{self, ber, bursts, mtu, per};
 use skyhaul_path::fec::{self, block, code_rate, repeat};
 use skyhaul_path::queue::{
-    ack_decimation, ack_filter, acks_first, cake, codel, dual_pi2, fq_codel, gtnets, pie, plain, pushout,
+    ack_compaction, ack_decimation, ack_filter, acks_first, cake, codel, dual_pi2, fq_codel, gtnets, pie, plain, pushout,
     red, threshold, two_band, wred,
 };
 use skyhaul_path::rate::{self, End, dama};
@@ -26,12 +26,12 @@ fn share(input: &mut ByteReader<'_>) -> f64 {
     f64::from(input.byte()) / 255.0
 }
 
-/// Every kind of queue but the one that compacts acknowledgements, whose other half is behind the link.
+/// Every kind of queue. The half of ACK compaction that is behind the link is not there: what the queue removes is lost.
 fn discipline(input: &mut ByteReader<'_>) -> Discipline {
     let victim = if input.one_in(2) { Victim::Oldest } else { Victim::Youngest };
     // Switches of the queues that have any.
     let (one, other) = (input.one_in(2), input.one_in(2));
-    match input.below(17) {
+    match input.below(18) {
         0 => Discipline::DROP_TAIL,
         1 => plain::Config {}.into(),
         2 => gtnets::Config {}.into(),
@@ -113,6 +113,7 @@ fn discipline(input: &mut ByteReader<'_>) -> Discipline {
             },
         }
         .into(),
+        16 => ack_compaction::Config {}.into(),
         _ => wred::Config {
             max_probability: share(input),
             weight: share(input),
