@@ -58,6 +58,7 @@ fn collectors_account_for_all_bytes() {
     assert_eq!((number(&open, "/bytes/to-link"), number(&open, "/bytes/to-hosts")), (50_000, 0));
     assert_eq!((&open["class"], &open["subscriber"]), (&"bulk".into(), &"10.1.0.0/24".into()));
     assert!(open["link"]["srtt-ms"].as_f64().is_some_and(|t| t >= 10.0), "{open}");
+    // 50,000 bytes in segments of at most 1,448.
     assert!(number(&open, "/link/segments") >= 35 && open["link"]["retransmitted"].is_u64(), "{open}");
     long.write_all(&[2; 1000]).expect("writes");
     long.shutdown(Shutdown::Write).expect("half-closes");
@@ -71,6 +72,7 @@ fn collectors_account_for_all_bytes() {
         |l: &Value| (l["flow"].clone(), l["began"].clone(), l["client"].clone(), l["server"].clone());
     assert_eq!(identity(&ended), identity(&open));
     assert_eq!(open["client"], long.local_addr().expect("an address").to_string());
+    // The echo begins with a hash of 32 bytes.
     assert_eq!((number(&ended, "/bytes/to-link"), number(&ended, "/bytes/to-hosts")), (51_000, 51_032));
     // The other gateway has no classes, and its collector is at a port of UDP.
     let mut room = [0; 4096];

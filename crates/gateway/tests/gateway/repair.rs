@@ -290,7 +290,7 @@ fn a_peer_that_is_overloaded_is_bypassed() {
     };
     let signal = |name: &str| sh(&bed, FAR, &format!("kill -{name} {}", far.child.id()));
     let flood = bed.spaces[SERVER].within(|| UdpSocket::bind("0.0.0.0:0").expect("binds")).expect("enters");
-    // The kernel keeps 10,000 packets by default, which is longer than the gateway may stand still.
+    // The interface keeps 10,000 packets by default. For so many the gateway would have to stand still until the other one gives it up (0.6 s).
     sh(&bed, FAR, "ip link set skr-far txqueuelen 100");
     signal("STOP");
     for _ in 0..2000 {

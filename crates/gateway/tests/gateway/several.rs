@@ -69,7 +69,7 @@ fn end(address: [u8; 4], port: u16) -> SocketAddr {
     SocketAddr::new(IpAddr::from(address), port)
 }
 
-/// Exchanges with a server of one connection at `to`, which listens in `there`, from a host.
+/// A host in the namespace `from` exchanges data with a server at `to`, which listens in the namespace `there` for this one connection.
 fn once(bed: &Bed, from: usize, there: usize, to: SocketAddr) {
     let listener = bed.spaces[there].within(|| TcpListener::bind(to).expect("listens")).expect("enters");
     let serves = echo(listener, 1);
@@ -106,6 +106,7 @@ fn all_ways(bed: &Bed, gateways: &[&Running]) -> Vec<[u64; 2]> {
                 s.shutdown(Shutdown::Write).expect("half-closes");
                 let mut back = Vec::new();
                 s.read_to_end(&mut back).expect("reads");
+                // The echo begins with a hash of 32 bytes.
                 assert_eq!(back.len(), 100_032);
             };
             bed.spaces[SERVER].within(ask).expect("enters");

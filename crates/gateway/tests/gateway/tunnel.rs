@@ -73,7 +73,7 @@ impl<'a> Tunnel<'a> {
             let public = must(&bed.spaces[at], &format!("echo {private} | wg pubkey"));
             (private, public)
         });
-        // The server is ready when the client calls. Only one of them calls: over a long path two handshakes would cross, and each end the other.
+        // The server is ready when the client calls. Only one of them calls: over a long path two handshakes would cross, and each would end the other.
         for (n, calls) in [(1, ""), (0, "persistent-keepalive 5")] {
             let (at, _, inside) = ENDS[n];
             let space = &bed.spaces[at];
