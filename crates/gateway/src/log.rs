@@ -577,10 +577,8 @@ mod tests {
     #[test]
     fn the_last_change_of_the_outputs_holds_whichever_way_it_came() {
         let folder = folder("switches");
-        let config = |name: &str| LogConfig {
-            flows: Some(Target::File(folder.join(name))),
-            ..LogConfig::default()
-        };
+        let config =
+            |name: &str| LogConfig { flows: Some(Target::File(folder.join(name))), ..LogConfig::default() };
         let outputs = |name: &str| Outputs::open(&config(name)).expect("opens");
         // Nobody writes yet. The first change is queued between two lines; for the second change there is no room.
         let (to, from) = sync_channel(3);

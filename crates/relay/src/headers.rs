@@ -194,7 +194,8 @@ mod tests {
     fn what_bypasses_the_decompressor_changes_nothing_there() {
         let mut d = Decompressor::default();
         // A lost FIN makes nothing unreadable, and one that arrives after a loss makes nothing readable.
-        let arrives = [(0, false), (1, false), (2, true), (3, true), (5, true), (0, false), (6, true), (7, false)];
+        let arrives =
+            [(0, false), (1, false), (2, true), (3, true), (5, true), (0, false), (6, true), (7, false)];
         let read: Vec<bool> = arrives.iter().map(|&(n, c)| d.reads(n, c)).collect();
         assert_eq!(read, [true, true, true, true, false, true, false, true]);
         assert_eq!(d.lost(), 2);

@@ -223,9 +223,10 @@ mod tests {
         assert_eq!(told.len(), 3 + 9, "{told:?}");
         assert!(told.windows(2).all(|w| w[1].0 - w[0].0 <= u32::from(EVERY)));
         assert_eq!(told.last(), Some(&(2 + 9 * 32, 1 + 1000 * (3 + 9 * 32))));
-        // Without data there is nothing to tell.
-        assert!((0..1000).all(|_| !e.arrived(ECT1, 0) && (e.untold > 0 || e.option().is_none())));
-        // Acknowledgements of 64 KiB each: never more than 2^22 bytes without the option.
+        // Without more data there is nothing to tell.
+        assert_eq!((0..EVERY).filter(|_| e.option().is_some()).count(), 1);
+        assert!((0..1000).all(|_| !e.arrived(ECT1, 0) && e.option().is_none()));
+        // Acknowledgements of 1 MiB each: never more than 2^22 bytes without the option.
         let mut since = 0;
         for _ in 0..1000 {
             e.arrived(ECT1, 1 << 20);

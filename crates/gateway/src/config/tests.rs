@@ -173,6 +173,10 @@ fn every_refusal_names_file_and_key() {
         let e = Config::parse("g.toml", &text).unwrap_err().to_string();
         assert!(e.starts_with(&format!("g.toml: {expected}")) && !e.contains('\n'), "{e}");
     }
+    let names: Vec<_> = (0..33).map(|n| format!("\"lan{n}\"")).collect();
+    let many = LEAST.replace("interface = \"lan0\"", &format!("interfaces = [{}]", names.join(", ")));
+    let e = Config::parse("g.toml", &many).unwrap_err().to_string();
+    assert_eq!(e, "g.toml: terrestrial.interfaces: write at most 32");
     let several = LEAST.replace("interface = \"lan0\"", "interfaces = [\"eth0.100\", \"eth0.101\"]");
     let c = Config::parse("g.toml", &several).unwrap();
     assert_eq!(c.host_interfaces(), ["eth0.100", "eth0.101"]);

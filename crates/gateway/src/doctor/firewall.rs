@@ -112,14 +112,17 @@ mod tests {
             "{split}"
         );
         let both = says(&format!("{file}{repair}"));
-        assert!(both.contains("of sky-a and skr-a pass") && both.ends_with("oifname skr-a accept)"), "{both}");
+        assert!(
+            both.contains("of sky-a and skr-a pass") && both.ends_with("oifname skr-a accept)"),
+            "{both}"
+        );
         assert!(output_finding("ip filter OUTPUT").message.contains("OUTPUT meta mark 0x53480000 accept"));
     }
 
     #[test]
     fn older_tables_of_both_families_are_found() {
         let programs = |ip: &str, ip6: &str| -> Vec<String> {
-            let tables = |list: &str| if list == "ip6_tables_names" { ip6.into() } else { ip.into() };
+            let tables = |list: &str| String::from(if list == "ip6_tables_names" { ip6 } else { ip });
             let found = older_tables(true, tables);
             assert!(found.iter().all(|f| f.message.contains(&format!("{} -L INPUT and -L OUTPUT", f.what))));
             let alone = older_tables(false, tables);

@@ -54,9 +54,9 @@ fn hidden(config: &Config, listed: &Value) -> Option<Finding> {
         let found = all.iter().map(|o| &o["rule"]).find(|rule| {
             rule["table"] != own.as_str()
                 && evaded::expressions(rule).any(|e| words.iter().any(|w| e.get(w).is_some()))
-                && hosts.iter().any(|&from| {
-                    evaded::applies(rule, evaded::Packets { from, to: at, are_tcp: false })
-                })
+                && hosts
+                    .iter()
+                    .any(|&from| evaded::applies(rule, evaded::Packets { from, to: at, are_tcp: false }))
         })?;
         let name = |key: &str| found[key].as_str().unwrap_or_default();
         Some(format!("{} {} {}", name("family"), name("table"), name("chain")))
@@ -138,7 +138,8 @@ mod tests {
     fn hidden_addresses_are_found_whichever_packets_they_are_for() {
         let ends = "[satellite]\ninterface = \"sat0\"\nrate = \"1 Mbit/s\"\n[repair]\npeer = \"192.0.2.1\"\n\
                     key = \"0123456789abcdef0123456789abcdef\"\n";
-        let read = |hosts: &str| Config::parse("g.toml", &format!("name = \"a\"\n{hosts}{ends}")).expect("is good");
+        let read =
+            |hosts: &str| Config::parse("g.toml", &format!("name = \"a\"\n{hosts}{ends}")).expect("is good");
         let hosts = read("[terrestrial]\ninterface = \"lan0\"\n");
         let none = read("[[forward]]\nlisten = \"127.0.0.1:8080\"\nto = \"203.0.113.7:80\"\n");
         assert!(none.host_interfaces().is_empty());

@@ -247,11 +247,16 @@ app = { kind = "arrivals", rate = "8 /s", size = "4 kB" }
     assert!(r.flows.iter().any(|f| !f.unfinished.is_empty()), "some are open at the end");
 }
 
-/// The flow of each transfer's connection, and what is lost of its data and arrives too late for it, by flow.
+/// Data of transfers that was lost, by flow.
 #[derive(Default)]
 struct Fates {
+    /// The flow of each transfer, by connection and generation.
     owners: BTreeMap<(u32, u16), u32>,
+    /// The generation of the last transfer of each connection.
+    last: BTreeMap<u32, u16>,
     lost: BTreeMap<u32, u64>,
+    /// What was lost while its connection carried a transfer of the other flow.
+    late: u64,
 }
 impl Recorder for Fates {
     const ENABLED: bool = false;
@@ -265,10 +270,12 @@ impl Tap for Fates {
             && seen.segment.len > 0
         {
             *self.lost.entry(*owner).or_default() += 1;
+            self.late += u64::from(self.owners[&(seen.flow, self.last[&seen.flow])] != *owner);
         }
     }
     fn transfer(&mut self, opened: &Opened) {
         self.owners.insert((opened.flow, opened.generation), opened.owner);
+        self.last.insert(opened.flow, opened.generation);
     }
 }
 
@@ -295,7 +302,8 @@ app = { kind = "arrivals", rate = "3 /s", size = "9 kB" }
     let result = sim.result();
     let fates = sim.recorder();
     let connections: BTreeSet<u32> = fates.owners.keys().map(|(flow, _)| *flow).collect();
-    assert!(connections.len() * 3 < fates.owners.len(), "connections are used again");
+    assert!(connections.len() * 2 < fates.owners.len(), "connections are used again");
+    assert!(fates.late > 0, "something is lost late");
     let lost: Vec<u64> = result.flows.iter().map(|f| f.lost.iter().sum()).collect();
     let expected: Vec<u64> = (0..2).map(|n| fates.lost.get(&n).copied().unwrap_or(0)).collect();
     assert!(expected.iter().all(|n| *n > 20), "{expected:?}");

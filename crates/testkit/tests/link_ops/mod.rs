@@ -7,8 +7,8 @@ use skyhaul_path::delay::{Ramp, normal::Normal, uniform::Uniform};
 use skyhaul_path::error::{self, ber, bursts, mtu, per};
 use skyhaul_path::fec::{self, block, code_rate, repeat};
 use skyhaul_path::queue::{
-    ack_compaction, ack_decimation, ack_filter, acks_first, cake, codel, dual_pi2, fq_codel, gtnets, pie, plain, pushout,
-    red, threshold, two_band, wred,
+    ack_compaction, ack_decimation, ack_filter, acks_first, cake, codel, dual_pi2, fq_codel, gtnets, pie,
+    plain, pushout, red, threshold, two_band, wred,
 };
 use skyhaul_path::rate::{self, End, dama};
 use skyhaul_path::testing::Pkt;

@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn the_number_of_a_lost_syn_is_new_for_seven_seconds() {
         let (gateway, numbers) = (NonZeroU32::MIN, Numbers::default());
-        let mut note = |n: u32| numbers.note(7, 7, gateway, n);
+        let note = |n: u32| numbers.note(7, 7, gateway, n);
         assert_eq!(note(0), Some(true));
         // Numbers 1, 2 and 3 are lost.
         for n in 4..7 * 6000 {
