@@ -24,6 +24,12 @@ pub enum NetError {
         /// The operation that failed.
         what: String,
     },
+    /// A rule of a firewall refuses what a socket sends (connect(2), send(2): EPERM, and EACCES from some security modules).
+    #[error("cannot {what}: a firewall of this machine refuses it; `nft list ruleset` shows its rules")]
+    Firewall {
+        /// The operation that failed.
+        what: String,
+    },
     /// There is no TUN driver.
     #[error("there is no /dev/net/tun: load the driver (modprobe tun), or pass the device to the container")]
     NoTun,
@@ -96,6 +102,15 @@ impl NetError {
             Some(Errno::EPERM | Errno::EACCES) if in_user_namespace() => Self::Rootless { what },
             Some(Errno::EPERM | Errno::EACCES) => Self::Privileges { what },
             _ => Self::Os { what, source },
+        }
+    }
+
+    /// An error of the operation `what` by which an unprivileged socket sends. Privileges would not help: it is a firewall that refuses.
+    pub(crate) fn of_sending(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        let source = source.into();
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => Self::Firewall { what: what.into() },
+            _ => Self::Os { what: what.into(), source },
         }
     }
 

@@ -83,7 +83,7 @@ impl<'a> Sockets<'a> {
         let socket = UdpSocket::bind((from, 0)).and_then(|s| s.connect(settings.to).map(|()| s));
         let local = socket.and_then(|s| Ok((s.local_addr()?, s)));
         let (local, socket) =
-            local.map_err(|e| NetError::os(format!("send datagrams to {}", settings.to), e))?;
+            local.map_err(|e| NetError::of_sending(format!("send datagrams to {}", settings.to), e))?;
         Ok(Self { datagrams: Some((socket, local)), ..Self::connections(settings, ready, number) })
     }
     /// Source address of datagrams.
@@ -132,7 +132,7 @@ impl<'a> Sockets<'a> {
         }
         match socket::connect(fd.as_raw_fd(), &SockaddrIn::from(to)) {
             Ok(()) | Err(nix::Error::EINPROGRESS) => Ok(fd.into()),
-            Err(e) => Err(fail(e)),
+            Err(e) => Err(NetError::of_sending(format!("connect to {to}"), e)),
         }
     }
     fn connection(&mut self, transfer: u64) -> Option<&mut Connection> {
@@ -217,6 +217,9 @@ impl Carrier for Sockets<'_> {
         self.room.resize(datagram.len as usize, 0);
         let _ = datagram.write(&mut self.room);
         match socket.send(&self.room) {
+            Err(e) if e.kind() == ErrorKind::PermissionDenied => {
+                Err(NetError::of_sending(format!("send datagrams to {}", self.settings.to), e))
+            }
             // An ICMP error about an earlier datagram says nothing about this one.
             Ok(_) | Err(_) => Ok(()),
         }
@@ -226,8 +229,36 @@ impl Carrier for Sockets<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use skyhaul_testkit::need;
     use std::net::TcpListener;
+    use std::process::Command;
     use std::time::Duration;
+
+    #[test]
+    fn a_firewall_that_refuses_datagrams_is_named() {
+        let Some(space) = need::granted(crate::Namespace::new()) else { return };
+        if !need::program("nft") {
+            return;
+        }
+        space
+            .within(|| {
+                let rules = "add table inet t; add chain inet t o { type filter hook output priority 0; }; add rule inet t o udp dport 5001 drop";
+                assert!(Command::new("nft").arg(rules).status().expect("runs").success());
+                let ready = Ready::new().expect("descriptors");
+                let sent = |port: u16| {
+                    let to = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
+                    let settings = ConnectionSettings { to, control: "reno", packet: 1500 };
+                    let sockets = Sockets::datagrams(settings, Ipv4Addr::LOCALHOST, &ready, 0);
+                    let datagram = Datagram { number: 0, sent_at: Instant::ZERO, len: 100 };
+                    sockets.expect("binds").datagram(Instant::ZERO, &datagram)
+                };
+                assert!(sent(5002).is_ok());
+                let e = sent(5001).expect_err("is refused").to_string();
+                assert!(e.starts_with("cannot send datagrams to 127.0.0.1:5001: a firewall of this machine"), "{e}");
+                assert!(!e.contains("CAP_NET_ADMIN"), "{e}");
+            })
+            .expect("enters");
+    }
 
     #[test]
     fn only_payload_counts_as_acknowledged() {
