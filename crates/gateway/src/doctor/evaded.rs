@@ -341,6 +341,21 @@ mod tests {
     }
 
     #[test]
+    fn protocols_are_compared_either_way() {
+        let rule = |op: &str, right: &str| {
+            let left = json!({ "meta": { "key": "l4proto" } });
+            json!({ "expr": [{ "match": { "op": op, "left": left, "right": right } }] })
+        };
+        let syns = Packets { from: Some("lan0"), to: "sat0", are_tcp: true };
+        for (op, protocol, meets) in
+            [("==", "tcp", true), ("==", "udp", false), ("!=", "tcp", false), ("!=", "udp", true)]
+        {
+            assert_eq!(applies(&rule(op, protocol), syns), meets, "{op} {protocol}");
+            assert!(applies(&rule(op, protocol), Packets { are_tcp: false, ..syns }), "{op} {protocol}");
+        }
+    }
+
+    #[test]
     fn rules_that_split_connections_evade_are_listed_with_what_to_write() {
         let reject = || json!({ "reject": { "type": "tcp reset" } });
         let web = || {
