@@ -147,8 +147,43 @@ impl GatewayError {
         let what = what.into();
         move |source| Self::Os { what, source }
     }
+    /// An error of opening the UDP port of a section of the file. Ports below 1024 need another capability than the rest of the gateway.
+    pub(crate) fn udp_port(section: &str, port: u16) -> impl FnOnce(io::Error) -> Self {
+        move |source| {
+            let what = format!("open UDP port {port} for [{section}]");
+            match source.kind() {
+                io::ErrorKind::PermissionDenied if port < 1024 => {
+                    Self::os(what + ", which needs CAP_NET_BIND_SERVICE")(source)
+                }
+                io::ErrorKind::PermissionDenied => NetError::Privileges { what }.into(),
+                _ => Self::os(what)(source),
+            }
+        }
+    }
     /// The error when a thread has panicked: the whole gateway ends, so that its supervisor starts another one.
     pub(crate) fn panicked() -> Self {
         Self::os("run")(io::Error::other("a thread of the gateway has panicked: standard error says where"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_is_refused_names_the_capability() {
+        let says = |port: u16, errno: i32| {
+            GatewayError::udp_port("repair", port)(io::Error::from_raw_os_error(errno)).to_string()
+        };
+        let (denied, taken) = (nix::Error::EACCES as i32, nix::Error::EADDRINUSE as i32);
+        assert!(
+            says(500, denied)
+                .starts_with("cannot open UDP port 500 for [repair], which needs CAP_NET_BIND_SERVICE: ")
+        );
+        assert!(
+            says(21_321, denied)
+                .starts_with("cannot open UDP port 21321 for [repair] without CAP_NET_ADMIN: ")
+        );
+        assert!(says(500, taken).starts_with("cannot open UDP port 500 for [repair]: "));
     }
 }

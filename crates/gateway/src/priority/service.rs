@@ -14,7 +14,7 @@ use nix::sys::socket::{
     sendmsg, setsockopt, sockopt,
 };
 use skyhaul_base::Rng;
-use skyhaul_net::{Clock, NetError};
+use skyhaul_net::Clock;
 use skyhaul_wire::Plan;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::hash::{BuildHasher, RandomState};
@@ -76,13 +76,8 @@ impl Service {
             if v6 && !skyhaul_net::ipv6::is_on() {
                 continue;
             }
-            let socket = open(v6, s.port, &config.satellite.interface).map_err(|e| match e.kind() {
-                std::io::ErrorKind::PermissionDenied => {
-                    NetError::Privileges { what: "open the port of [priority-test]".into() }.into()
-                }
-                _ => GatewayError::os(format!("open UDP port {} for [priority-test]", s.port))(e),
-            })?;
-            sockets.push(socket);
+            let socket = open(v6, s.port, &config.satellite.interface);
+            sockets.push(socket.map_err(GatewayError::udp_port("priority-test", s.port))?);
         }
         let trust = Trust::new(s.interval.0 * 2, config.fallback.cc.name().into());
         let seed = RandomState::new().hash_one(0);

@@ -145,12 +145,7 @@ impl Service {
             v6: settings.peer.is_v6(),
             interface: config.satellite.interface.clone(),
         };
-        let socket = port.open().map_err(|e| match e.kind() {
-            io::ErrorKind::PermissionDenied => {
-                NetError::Privileges { what: "open the port of [repair]".into() }.into()
-            }
-            _ => GatewayError::os(format!("open UDP port {} for [repair]", settings.port))(e),
-        })?;
+        let socket = port.open().map_err(GatewayError::udp_port("repair", settings.port))?;
         let wait = Wait::on(&[&tun, &socket])?;
         let view = View::default();
         let shared = settings.rate.is_none().then_some(share).flatten();
