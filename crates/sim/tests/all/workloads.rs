@@ -4,6 +4,7 @@ use crate::text::{refusal, resolved};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_sim::quantity::FLOW;
 use skyhaul_sim::{FlowResult, Opened, Place, RunResult, Sighting, Sim, Tap, run};
+use skyhaul_tcp::Flags;
 use skyhaul_trace::{Class, Digest, Event, LinkChange, LossCause, Memory, Null, Recorder};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -265,10 +266,11 @@ impl Recorder for Fates {
 impl Tap for Fates {
     const PACKETS: bool = true;
     fn packet(&mut self, _: Instant, seen: &Sighting<'_>) {
-        let is_lost = matches!(seen.place, Place::Lost { .. });
-        if let (true, Some(owner)) = (is_lost, self.owners.get(&(seen.flow, seen.generation)))
-            && seen.segment.len > 0
-        {
+        // A result counts segments with data, SYN or FIN towards the receiver.
+        let segment = seen.segment;
+        let is_data = segment.len > 0 || segment.flags.has(Flags::SYN) || segment.flags.has(Flags::FIN);
+        let is_lost = matches!(seen.place, Place::Lost { .. }) && is_data && !seen.backward;
+        if let (true, Some(owner)) = (is_lost, self.owners.get(&(seen.flow, seen.generation))) {
             *self.lost.entry(*owner).or_default() += 1;
             self.late += u64::from(self.owners[&(seen.flow, self.last[&seen.flow])] != *owner);
         }
