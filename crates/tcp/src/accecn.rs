@@ -177,6 +177,7 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     const CE: Codepoint = Codepoint::Marked;
     const ECT1: Codepoint = Codepoint::Scalable;
