@@ -8,8 +8,13 @@
 #
 #   VM_SECONDS  the longest time, 600 by default            VM_MEMORY  memory, "4G" by default
 #   VM_CPUS     processors, all by default                  VM_ACCEL   "kvm" or "tcg"; by default kvm where it works
+#   VM_CLOCK    "real" or "virtual"; see below
 #   VM_KERNEL   a folder with boot/vmlinuz-VERSION and lib/modules/VERSION, as in a kernel's package; by default Debian's linux-image-amd64
 #   VM_OUT      a folder in which the command may write
+#
+# Where there is no KVM, the processor is emulated, some fifty times slower. By default the machine then has one processor that takes 1 ns of
+# its own time for each instruction, and clocks that show this time (VM_CLOCK=virtual): whatever waits for time, such as a timer or a
+# link of 10 Mbit/s, is as it would be on a real machine, and everything takes longer to watch. With VM_CLOCK=real its clocks are those of here.
 #
 # The kernel's package is unpacked into the folder of build products, not installed. Needs Debian, qemu-system-x86 and busybox-static.
 set -eu
@@ -125,6 +130,8 @@ while read -r module name kind; do
   [ -e "/dev/$name" ] || mknod "/dev/$name" "${kind%"$number"}" "${number%:*}" "${number#*:}"
 done <"/lib/modules/$(uname -r)/modules.devname"
 /run/busybox ip link set lo up
+# As systemd starts services.
+ulimit -n 524288
 # The lines of the command come out as they are.
 /run/busybox stty -F /dev/ttyS1 raw -echo
 /bin/sh /run/command </dev/null >/dev/ttyS1 2>&1
@@ -166,10 +173,16 @@ case $given in
     ;;
   *) fail "VM_ACCEL: $given is neither kvm nor tcg" ;;
 esac
+clock=${VM_CLOCK:-}
+case $clock in
+  '' | real) ;;
+  virtual) accelerator=tcg given=tcg ;;
+  *) fail "VM_CLOCK: $clock is neither real nor virtual" ;;
+esac
 share() { # its name, a folder, more options
   printf '%s' "local,id=$1,path=$2,security_model=none,multidevs=remap$3"
 }
-set -- -smp "${VM_CPUS:-$(nproc)}" -m "${VM_MEMORY:-4G}" \
+set -- -m "${VM_MEMORY:-4G}" \
   -kernel "$image" -initrd "$run/initrd" -append "console=ttyS0 loglevel=4 panic=-1 random.trust_cpu=on" \
   -nodefaults -no-user-config -no-reboot -display none -nic none -device virtio-rng-pci \
   -serial "file:$run/console" -serial stdio -serial "file:$run/status" \
@@ -178,10 +191,15 @@ if [ -n "$out" ]; then
   set -- "$@" -fsdev "$(share out "$out" "")" -device virtio-9p-pci,fsdev=out,mount_tag=out
 fi
 boot() {
-  cpu=max
-  if [ "$accelerator" = kvm ]; then cpu=host; fi
+  if [ "$accelerator" = kvm ]; then
+    set -- -cpu host -smp "${VM_CPUS:-$(nproc)}" "$@"
+  elif [ "$clock" = real ]; then
+    set -- -cpu max -smp "${VM_CPUS:-$(nproc)}" "$@"
+  else
+    set -- -cpu max -smp 1 -icount shift=0,sleep=on -rtc clock=vm "$@"
+  fi
   : >"$run/status"
-  timeout "${VM_SECONDS:-600}" qemu-system-x86_64 -accel "$accelerator" -cpu "$cpu" "$@" </dev/null &
+  timeout "${VM_SECONDS:-600}" qemu-system-x86_64 -accel "$accelerator" "$@" </dev/null &
   qemu=$!
 }
 boot "$@"

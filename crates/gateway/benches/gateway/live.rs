@@ -206,10 +206,8 @@ pub(crate) fn table(seconds: f64, runs: usize, choice: &Choice, chosen: &[Column
                 lacks |= wants(Column::Dns) && resolver.is_none();
                 serve(&bed);
                 std::thread::scope(|s| {
-                    let bulk = beside.then(|| {
-                        let ends = [[10, 1, 0, 2], [10, 2, 0, 2]];
-                        s.spawn(|| goodput(&bed, ends, seconds))
-                    });
+                    let bulk =
+                        beside.then(|| s.spawn(|| goodput(&bed, [[10, 1, 0, 2], [10, 2, 0, 2]], seconds)));
                     let names = resolver.is_some().then(|| s.spawn(|| names(&bed, seconds)));
                     let call = wants(Column::Rtp).then(|| s.spawn(|| call(&bed, seconds)));
                     let mut add = |at: usize, values: &[f64]| {

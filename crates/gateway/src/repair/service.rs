@@ -251,6 +251,7 @@ struct Carrier {
     peer: Option<SocketAddr>,
     /// Where the last hello came from.
     asked: Option<SocketAddr>,
+    moves: Moves,
     wait: Wait,
     view: View,
     watch: Watch,

@@ -109,7 +109,7 @@ fn captured_packets_sent_again_do_nothing() {
     assert!(to_far.len() > number as usize + 10 && to_near.len() > 10, "{} {}", to_far.len(), to_near.len());
     let kinds = |of: &[Vec<u8>], kind: u8| of.iter().filter(|p| p[28] & 15 == kind).count();
     let (hellos, signs) = (kinds(&to_far, 15), kinds(&to_far, 8));
-    assert!(hellos > 0 && signs > 10, "{hellos} {signs}");
+    assert!(hellos > 0 && signs > 4, "{hellos} {signs}");
     let delivered = total(&far, "delivered");
     let here = at(&far);
     assert_eq!(here, "10.9.0.1:21321");
