@@ -35,7 +35,7 @@ mkdir -p "$vm"
 
 # The kernel.
 if [ -n "${VM_KERNEL:-}" ]; then
-  kernel=$(realpath -e "$VM_KERNEL") || fail "VM_KERNEL: $VM_KERNEL does not exist"
+  kernel=$(realpath -e "$VM_KERNEL" 2>/dev/null) || fail "VM_KERNEL: $VM_KERNEL does not exist"
 else
   kernel=$vm/kernel
   if [ ! -e "$kernel/complete" ]; then
