@@ -12,13 +12,14 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Cargo shows its progress on a terminal; elsewhere a line per stage is enough.
 QUIET  := $(shell test -t 2 || echo --quiet)
 
-.PHONY: help demo reproduce reproduce-quick test test-rust test-python test-python-with test-lab lab wasm bench bench-wire bench-gateway soak soak-gateway fuzz conformance peers bench-python docs site lint licenses sbom dist deb test-dist lock clean
+.PHONY: help demo reproduce reproduce-quick test test-rust test-python test-python-with test-lab test-vm lab wasm bench bench-wire bench-gateway soak soak-gateway fuzz conformance peers bench-python docs site lint licenses sbom dist deb test-dist lock clean
 
 help:
 	@echo "make demo    a first figure: builds, runs one TCP-Peach study, writes results/demo/"
 	@echo "make reproduce        all studies with all seeds, and one report, in results/reproduce/"
 	@echo "make reproduce-quick  the same in reduced form, in minutes, in results/reproduce-quick/"
 	@echo "make test    all tests: Rust, layering, WebAssembly, the lab in a browser, Python"
+	@echo "make test-vm tests of the gateway under Debian's kernel in a virtual machine, which has ESP and VLANs; VM=repair for others (Debian, as root)"
 	@echo "make lab     the page that skyhaul lab opens, in site/lab/dist/ (needs Node)"
 	@echo "make bench   simulator speed, instructions per segment against the recorded baseline, comparison with ns-2, memory"
 	@echo "make bench-wire  throughput over TUN, compared with the kernel and a packet generator (Linux, as root)"
@@ -117,6 +118,13 @@ wasm:
 lab:
 	tools/lab.sh
 
+# In a virtual machine with Debian's kernel, which has what that of this machine may lack: ESP, VLANs. E.g. make test-vm VM="repair firewall";
+# tools/in-vm.sh says what it needs. VM_SECONDS=3000 allows more time where the processor is emulated.
+VM ?= esp vlans
+IN_VM = --config 'target."cfg(unix)".runner = "$(CURDIR)/tools/in-vm.sh"'
+test-vm:
+	SKYHAUL_REQUIRE=esp,vlan cargo test -p skyhaul-gateway --locked --test gateway $(IN_VM) -- $(VM)
+
 # Needs Chromium.
 test-lab:
 	tools/lab.sh test
@@ -144,8 +152,9 @@ bench-wire:
 
 # Creates its own namespaces; needs root and nft. E.g. make bench-gateway GATEWAY="none bbr --seconds 20", or piece by piece
 # GATEWAY="repair --only quic,wireguard --loss 1e-2"; WireGuard needs the programs wireguard-go and wg, ESP the kernel's (CONFIG_INET_ESP).
+# GATEWAY="repair --only ipsec" RUN_IN=vm measures it in a virtual machine with Debian's kernel.
 bench-gateway:
-	cargo bench -p skyhaul-gateway --locked --bench gateway -- $(GATEWAY)
+	cargo bench -p skyhaul-gateway --locked --bench gateway $(if $(filter vm,$(RUN_IN)),$(IN_VM)) -- $(GATEWAY)
 
 # Creates its own namespaces; needs root. CASES filters by parts of names: make conformance CASES="closing rack".
 conformance:

@@ -2,7 +2,8 @@
 //! recorded here.
 //!
 //! Each skip is a line of `skipped.txt` in the folder of build products, which `make test` prints at its end. With
-//! `SKYHAUL_REQUIRE=all`, or a list such as `SKYHAUL_REQUIRE=namespaces,nft`, a skip for want of these is a failure.
+//! `SKYHAUL_REQUIRE=all`, or a list such as `SKYHAUL_REQUIRE=namespaces,nft`, a skip for want of these is a failure. What a kernel lacks
+//! (`esp`, `vlan`) has to be in the list.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -43,6 +44,17 @@ pub fn skip(need: &str, why: impl Display) {
     assert!(!requires(&required, need), "SKYHAUL_REQUIRE={required}: {line}");
 }
 
+/// Prints that the kernel lacks `need`, which no program that could be installed would bring. This is no skip; see `make test-vm` for
+/// another kernel.
+///
+/// # Panics
+/// If `SKYHAUL_REQUIRE` names the need.
+pub fn lacks(need: &str, why: impl Display) {
+    eprintln!("note: {need}: {why}");
+    let required = std::env::var("SKYHAUL_REQUIRE").unwrap_or_default();
+    assert!(!names(&required, need), "SKYHAUL_REQUIRE={required}: {need}: {why}");
+}
+
 /// What was asked for; `None`, after a [`skip`], if it was refused.
 pub fn granted<T, E: Display>(asked: Result<T, E>) -> Option<T> {
     asked.map_err(|e| skip(NAMESPACES, e)).ok()
@@ -75,7 +87,10 @@ fn list(program: &Path) -> Option<PathBuf> {
 }
 
 fn requires(required: &str, need: &str) -> bool {
-    required.split([',', ' ']).any(|r| r == "all" || r == need)
+    names(required, "all") || names(required, need)
+}
+fn names(required: &str, need: &str) -> bool {
+    required.split([',', ' ']).any(|r| r == need)
 }
 
 #[cfg(test)]
@@ -100,6 +115,8 @@ mod tests {
             ("nf", false),
         ] {
             assert_eq!(requires(required, "nft"), fails, "{required}");
+            // Nobody can install what the kernel lacks.
+            assert_eq!(names(required, "nft"), fails && required != "all", "{required}");
         }
     }
 

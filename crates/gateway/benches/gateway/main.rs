@@ -14,6 +14,7 @@
 //! make bench-gateway GATEWAY=return               # a download whose acknowledgements return over 64 kbit/s
 //! make bench-gateway GATEWAY="repair --runs 5"    # what cannot be split, repaired by two gateways and forwarded
 //! make bench-gateway GATEWAY="repair --only quic,wireguard --loss 1e-3,1e-2" # some columns and losses of it
+//! make bench-gateway GATEWAY="repair --only dns,rtp" # names and a telephone call, alone and beside a download
 //! make bench-gateway GATEWAY="pepsal scps-like --pepsal /path/to/pepsal"
 //! ```
 //! The link has 10.4 Mbit/s and a delay of 275 ms each way, and a tail-drop queue of 50 packets; losses happen behind the queue.
@@ -27,6 +28,7 @@
 mod bed;
 
 mod asymmetric;
+mod live;
 mod relay;
 mod repair;
 
@@ -264,7 +266,7 @@ fn all(arguments: &Arguments) {
         }
     }
     if arguments.wants("repair") {
-        repair::table(arguments.seconds, arguments.runs, &arguments.repair);
+        repair::tables(arguments.seconds, arguments.runs, &arguments.repair);
     }
     if arguments.wants("turns") {
         println!(

@@ -2,7 +2,7 @@
 
 use crate::bed::{Bed, CLIENT, NEAR, Running, SERVER};
 use crate::tunnel::{HERE, Missing, THERE, Tunnel};
-use crate::{SILENCE, download_between, geo, quic, serve, serve_at};
+use crate::{SILENCE, download_between, geo, live, quic, serve, serve_at};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_net::Clock;
 use std::net::UdpSocket;
@@ -17,7 +17,7 @@ fn file(at: usize, keys: &str) -> String {
     )
 }
 
-fn gateways(bed: &Bed, keys: &str) -> [Running; 2] {
+pub(crate) fn gateways(bed: &Bed, keys: &str) -> [Running; 2] {
     let both = [NEAR, crate::FAR].map(|at| bed.gateway_for(at, &file(at, keys)));
     while !both.iter().all(|g| g.status()["repair"]["repairs"] == true) {
         std::thread::sleep(std::time::Duration::from_millis(50));
@@ -26,7 +26,7 @@ fn gateways(bed: &Bed, keys: &str) -> [Running; 2] {
 }
 
 /// The median of runs; `None` without any.
-fn median(mut of: Vec<f64>) -> Option<f64> {
+pub(crate) fn median(mut of: Vec<f64>) -> Option<f64> {
     of.sort_by(f64::total_cmp);
     of.get(of.len() / 2).copied()
 }
@@ -80,7 +80,7 @@ fn datagrams(bed: &Bed, seconds: f64) -> [f64; 2] {
 
 /// What is measured of each case.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Column {
+pub(crate) enum Column {
     /// TCP of the kernel, which the gateways do not split.
     Kernel,
     Quic,
@@ -89,15 +89,21 @@ enum Column {
     /// TCP of the kernel in ESP.
     Ipsec,
     Datagrams,
+    /// Queries and answers of DNS.
+    Dns,
+    /// A telephone call.
+    Rtp,
 }
 
 /// The columns by the names that `--only` takes.
-const COLUMNS: [(&str, Column); 5] = [
+const COLUMNS: [(&str, Column); 7] = [
     ("kernel", Column::Kernel),
     ("quic", Column::Quic),
     ("wireguard", Column::WireGuard),
     ("ipsec", Column::Ipsec),
     ("datagrams", Column::Datagrams),
+    ("dns", Column::Dns),
+    ("rtp", Column::Rtp),
 ];
 
 /// What is measured.
@@ -132,7 +138,7 @@ impl Choice {
 }
 
 /// Goodput of a download through the gateways, Mbit/s, between these addresses of the client and the server.
-fn goodput(bed: &Bed, between: [[u8; 4]; 2], seconds: f64) -> f64 {
+pub(crate) fn goodput(bed: &Bed, between: [[u8; 4]; 2], seconds: f64) -> f64 {
     let download = || download_between(between, SILENCE, seconds, usize::MAX, &|_| {});
     let (bytes, took) = bed.spaces[CLIENT].within(download).expect("enters");
     bytes as f64 * 8.0 / took / 1e6
@@ -144,8 +150,8 @@ fn inside(bed: &Bed, tunnel: Result<Tunnel<'_>, Missing>, seconds: f64) -> Resul
     Ok(goodput(bed, [HERE, THERE], seconds))
 }
 
-/// Prints the table; each value is the median of `runs` runs, and "–" where nothing was measured.
-pub(crate) fn table(seconds: f64, runs: usize, choice: &Choice) {
+/// Prints the tables that are wanted.
+pub(crate) fn tables(seconds: f64, runs: usize, choice: &Choice) {
     let (chosen, losses) = match (choice.columns(), choice.losses()) {
         (Ok(columns), Ok(losses)) => (columns, losses),
         (Err(e), _) | (_, Err(e)) => {
@@ -153,6 +159,17 @@ pub(crate) fn table(seconds: f64, runs: usize, choice: &Choice) {
             std::process::exit(2);
         }
     };
+    let is_live = |c: &&Column| matches!(c, Column::Dns | Column::Rtp);
+    if !chosen.iter().all(|c| is_live(&c)) {
+        table(seconds, runs, choice, &chosen, &losses);
+    }
+    if chosen.iter().any(|c| is_live(&c)) {
+        live::table(seconds, runs, choice, &chosen, &losses);
+    }
+}
+
+/// Prints the table; each value is the median of `runs` runs, and "–" where nothing was measured.
+fn table(seconds: f64, runs: usize, choice: &Choice, chosen: &[Column], losses: &[f64]) {
     let wants = |column| chosen.contains(&column);
     println!(
         "\ndatagrams over GEO, with two gateways that repair them and with routers that forward them; median of {runs}"
@@ -162,7 +179,7 @@ pub(crate) fn table(seconds: f64, runs: usize, choice: &Choice) {
     );
     let time = std::time::Duration::from_secs_f64(seconds);
     let mut lacks: Vec<String> = Vec::new();
-    for loss in losses {
+    for &loss in losses {
         for repair in [false, true].into_iter().filter(|repair| *repair || !choice.alone) {
             let counters = [&crate::bed::CARRIED, &crate::bed::LATE];
             counters.iter().for_each(|c| c.store(0, Ordering::Relaxed));

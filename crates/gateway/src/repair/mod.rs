@@ -10,6 +10,7 @@
 //! path      everything without I/O: sessions, and whether datagrams are repaired or forwarded
 //! passage   whether firewalls let datagrams pass
 //! share     how the repaired datagrams and the split connections share a rate
+//! moves     the moves of a peer whose address the file leaves open
 //! status    its state and counters
 //! service   the thread, its interface and its socket
 //! pair      two paths that face each other in virtual time, for tests
@@ -20,6 +21,7 @@ mod datagram;
 mod fuzzed;
 mod hello;
 mod key;
+mod moves;
 mod pair;
 mod passage;
 mod path;

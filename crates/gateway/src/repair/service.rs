@@ -1,6 +1,7 @@
 //! The thread that carries datagrams between the interface into which they are routed and the UDP socket towards the other gateway.
 
 use super::key::Secret;
+use super::moves::Moves;
 use super::passage::{Blocked, Watch};
 use super::path::{Cause, Origin, Outgoing, Path};
 use super::settings::{KeyText, SHORTEST_KEY, Settings};
@@ -156,6 +157,7 @@ impl Service {
             socket: Some(socket),
             peer: port.named,
             asked: None,
+            moves: Moves::default(),
             port,
             wait,
             view: view.clone(),
@@ -245,6 +247,7 @@ struct Carrier {
     peer: Option<SocketAddr>,
     /// Where the last hello came from.
     asked: Option<SocketAddr>,
+    moves: Moves,
     wait: Wait,
     view: View,
     watch: Watch,
@@ -376,7 +379,12 @@ impl Carrier {
                 match origin {
                     Origin::Unknown => {}
                     Origin::Asks => self.asked = from,
-                    Origin::Peer => (self.asked, self.peer) = (from, from),
+                    Origin::Peer => {
+                        if let Some(to) = from {
+                            self.moves.heard(self.peer, to);
+                        }
+                        (self.asked, self.peer) = (from, from);
+                    }
                 }
             }
         }
@@ -482,6 +490,7 @@ impl Carrier {
         // A withdrawal is told at once, and any other cause when it has lasted: sessions begin with short ones.
         let due = cause.is_none() || self.told == Some(None) || now >= since + PATIENCE;
         let words = cause.map(|c| words(c, peer, self.port.own, &self.name));
+        let moved = peer.and_then(|at| self.moves.line(now, at));
         let mut shared = self.view.lock();
         let session = self.path.session();
         let estimate = session.map(|s| s.end.estimate());
@@ -495,9 +504,15 @@ impl Carrier {
             burst: estimate.map_or(1.0, |e| e.burst()),
             rate: self.path.config().rate.bits_per_sec(),
             mtu: self.path.config().largest_datagram(),
+            moves: self.moves.count(),
             totals: self.path.totals(),
         };
-        if due && self.told != Some(cause) {
+        let is_news = due && self.told != Some(cause);
+        let any = moved.is_some() || is_news;
+        if let Some(line) = moved {
+            shared.1.push_back(News { level: Level::Info, event: "repair-peer-moved", line });
+        }
+        if is_news {
             self.told = Some(cause);
             let (level, event, line) = match words {
                 None => {
@@ -510,7 +525,9 @@ impl Carrier {
                 ),
             };
             shared.1.push_back(News { level, event, line });
-            drop(shared);
+        }
+        drop(shared);
+        if any {
             wake();
         }
     }

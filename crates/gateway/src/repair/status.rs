@@ -83,6 +83,9 @@ pub struct RepairStatus {
     pub rate: u64,
     /// The largest datagram that fits, bytes.
     pub mtu: u32,
+    /// How often the other gateway was found at another address than before; only with `peer = "any"`.
+    #[serde(default)]
+    pub moves: u64,
     /// Counters since the start.
     pub totals: Totals,
 }
@@ -104,6 +107,7 @@ impl RepairStatus {
         add("rtt_seconds", "gauge", "RTT between the two gateways", self.rtt.unwrap_or(f64::NAN));
         let t = &self.totals;
         for (name, help, value) in [
+            ("peer_moves_total", "Times that the other gateway was found at another address", self.moves),
             ("withdrawals_total", "Times that datagrams were forwarded again", t.withdrawals),
             ("datagrams_total", "Datagrams sent with repair", t.sources),
             ("datagram_bytes_total", "Their bytes", t.source_bytes),

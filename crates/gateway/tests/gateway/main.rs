@@ -18,6 +18,7 @@ mod programs;
 mod quic;
 mod refusals;
 mod repair;
+mod replay;
 mod several;
 mod sharing;
 mod stack;
@@ -87,6 +88,7 @@ fn main() -> ExitCode {
     tests.extend(firewall::ALL);
     tests.extend(surroundings::ALL);
     tests.extend(repair::ALL);
+    tests.extend(replay::ALL);
     tests.extend(accounting::ALL);
     tests.extend(several::ALL);
     tests.extend(narrow::ALL);

@@ -51,7 +51,7 @@ pub(crate) fn file(at: usize, key: &str, more: &str) -> String {
         PORT + 9
     )
 }
-fn start(bed: &Bed, at: usize) -> Running {
+pub(crate) fn start(bed: &Bed, at: usize) -> Running {
     bed.gateway_for(at, &file(at, KEY, ""))
 }
 /// Starts a gateway whose file says that the other one is there.
@@ -60,15 +60,15 @@ fn start_with(bed: &Bed, at: usize, peer: &str) -> Running {
     let file = file(at, KEY, "").replace(&format!("peer = \"{usual}\""), &format!("peer = \"{peer}\""));
     bed.gateway_for(at, &file)
 }
-fn repairs(gateway: &Running) -> bool {
+pub(crate) fn repairs(gateway: &Running) -> bool {
     gateway.status()["repair"]["repairs"] == true
 }
-fn both(bed: &Bed) -> [Running; 2] {
+pub(crate) fn both(bed: &Bed) -> [Running; 2] {
     let both = [NEAR, FAR].map(|at| start(bed, at));
     waits_for("both repair", || both.iter().all(repairs));
     both
 }
-fn total(gateway: &Running, key: &str) -> u64 {
+pub(crate) fn total(gateway: &Running, key: &str) -> u64 {
     let status = gateway.status();
     status["repair"]["totals"][key].as_u64().unwrap_or_else(|| panic!("{key} in {status}"))
 }
@@ -79,13 +79,13 @@ fn lossy(loss: f64) -> Link {
 }
 
 /// Receives numbered datagrams at the server until told to stop.
-struct Sink {
+pub(crate) struct Sink {
     over: Arc<AtomicBool>,
     thread: JoinHandle<Vec<u32>>,
 }
 
 impl Sink {
-    fn open(bed: &Bed, at: &str) -> Self {
+    pub(crate) fn open(bed: &Bed, at: &str) -> Self {
         let socket = bed.spaces[SERVER].within(|| UdpSocket::bind(at).expect("binds")).expect("enters");
         let _ = socket2::SockRef::from(&socket).set_recv_buffer_size(4 << 20);
         socket.set_read_timeout(Some(std::time::Duration::from_millis(50))).expect("sets");
@@ -104,7 +104,7 @@ impl Sink {
         Self { over, thread }
     }
     /// The numbers that have arrived, in order of arrival, a while after the last datagram was sent.
-    fn close(self) -> Vec<u32> {
+    pub(crate) fn close(self) -> Vec<u32> {
         std::thread::sleep(std::time::Duration::from_millis(1500));
         self.over.store(true, Ordering::Relaxed);
         self.thread.join().expect("receives")
@@ -112,7 +112,13 @@ impl Sink {
 }
 
 /// Sends numbered datagrams of this size from the client, one every `gap`, as long as `more` says of the next number.
-fn send(bed: &Bed, to: &str, size: usize, gap: std::time::Duration, mut more: impl FnMut(u32) -> bool) {
+pub(crate) fn send(
+    bed: &Bed,
+    to: &str,
+    size: usize,
+    gap: std::time::Duration,
+    mut more: impl FnMut(u32) -> bool,
+) {
     let to: SocketAddr = to.parse().expect("an address");
     let any: IpAddr = if to.is_ipv6() { "::".parse().expect("one") } else { [0, 0, 0, 0].into() };
     let socket = bed.spaces[CLIENT].within(|| UdpSocket::bind((any, 0)).expect("binds")).expect("enters");
@@ -208,8 +214,8 @@ fn through(bed: &Bed, open: impl Fn(&Bed) -> Result<Tunnel<'_>, Missing>) {
     let [near, far] = both(bed);
     let _tunnel = match open(bed) {
         Ok(tunnel) => tunnel,
-        // No program that could be installed would help; WireGuard is another tunnel over the same path.
-        Err(Missing { need: "esp", why }) => return eprintln!("note: not in ESP: {why}"),
+        // WireGuard is another tunnel over the same path.
+        Err(Missing { need: "esp", why }) => return need::lacks("esp", why),
         Err(Missing { need, why }) => return need::skip(need, why),
     };
     let before = [&near, &far].map(|g| total(g, "sources"));
@@ -561,7 +567,10 @@ fn a_peer_behind_nat_is_followed() {
     };
     sh(&bed, NEAR, "ip addr add 10.9.0.50/24 dev sat0");
     hide(1, "masquerade to :40000-40099");
-    let (near, far) = (start(&bed, NEAR), start_with(&bed, FAR, "any"));
+    let events = bed.folder.join("events.jsonl");
+    let follows = file(FAR, KEY, "").replace("peer = \"10.9.0.1\"", "peer = \"any\"");
+    let logged = format!("{follows}[log]\nevents = \"{}\"\n", events.display());
+    let (near, far) = (start(&bed, NEAR), bed.gateway_for(FAR, &logged));
     waits_for("both repair", || repairs(&near) && repairs(&far));
     let at = || far.status()["repair"]["peer"].as_str().unwrap_or_default().to_owned();
     assert!(at().starts_with("10.9.0.1:400"), "{}", at());
@@ -591,6 +600,20 @@ fn a_peer_behind_nat_is_followed() {
     assert_eq!(at(), before);
     assert_eq!((total(&near, "sessions"), total(&far, "sessions")), (1, 1));
     assert!(repairs(&near) && repairs(&far));
+    // The one move is counted and logged.
+    assert_eq!(far.status()["repair"]["moves"], 1);
+    assert!(far.ask("metrics").contains("skyhaul_gateway_repair_peer_moves_total{gateway=\"far\"} 1"));
+    let lines = || {
+        let text = std::fs::read_to_string(&events).unwrap_or_default();
+        text.lines().filter(|l| l.contains("\"repair-peer-moved\"")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    waits_for("the move is logged", || !lines().is_empty());
+    let line = format!("to {before}");
+    assert!(
+        lines().len() == 1 && lines()[0].contains("moved from 10.9.0.1:400") && lines()[0].contains(&line),
+        "{:?}",
+        lines()
+    );
     // Downwards, to where the router leads.
     let before = total(&near, "delivered");
     let socket = bed.spaces[SERVER].within(|| UdpSocket::bind("0.0.0.0:0").expect("binds")).expect("enters");

@@ -6,6 +6,7 @@ use crate::firewall::waits_for;
 use crate::{echo, exchange};
 use skyhaul_gateway::doctor::{self, Finding};
 use skyhaul_gateway::{Config, place};
+use skyhaul_testkit::need;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
@@ -286,7 +287,7 @@ fn interfaces_may_be_those_of_vlans() {
         }
     } else {
         // Interfaces on another one, without tags: above the tags, nothing differs.
-        eprintln!("note: this kernel has no VLANs (8021q): the interfaces are of another kind (macvlan)");
+        need::lacks("vlan", "this kernel has none (8021q): the interfaces are of another kind (macvlan)");
         for name in [first, second, link] {
             said(&bed, BOX, &format!("ip link add link eth0 name {name} type macvlan mode bridge"));
         }
