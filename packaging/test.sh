@@ -132,7 +132,7 @@ for file in dist/skyhaul-"$version"-macos-*.tar.gz; do
   mkdir -p "$root"
   tar -xzf "$file" -C "$root" --strip-components 1
   "$here/target/dist-venv/bin/python" packaging/macos/check.py "$root/skyhaul"
-  passed "${file##*/}: loads what every macOS has, and is signed; it cannot be run here"
+  passed "${file##*/}: fits macOS 11, loads what every macOS has, and is signed where it must be; it cannot be run here"
 done
 
 for file in dist/skyhaul_"$version"_*.deb; do
@@ -230,7 +230,7 @@ for file in dist/skyhaul-"$version"-*abi3*.whl; do
     *macosx*.whl)
       python3 -m zipfile -e "$file" "$work/${file##*/}"
       "$here/target/dist-venv/bin/python" packaging/macos/check.py "$work/${file##*/}"/skyhaul/_core*.so
-      passed "${file##*/}: loads what every macOS has, and is signed; it cannot be run here" ;;
+      passed "${file##*/}: fits macOS 11, loads what every macOS has, and is signed where it must be; it cannot be run here" ;;
     *)
       python3 -m zipfile -t "$file" >/dev/null
       skipped "${file##*/}: built; there is no Python for this system here to run it" ;;
