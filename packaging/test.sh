@@ -190,6 +190,13 @@ windows_python() { # folder
   python3 -m zipfile -e "$1/cpython.jar" "$1/jar"
   mv "$1/jar/org/bytedeco/cpython/windows-x86_64" "$1/python"
   wine_library "$1/python"
+  # It lacks python3.dll, through which modules with the stable ABI call python311.dll.
+  {
+    echo "EXPORTS"
+    objdump -p "$1/python/python311.dll" | sed -n 's/^.*\[ *[0-9]*\] \(_\?Py[A-Za-z0-9_]*\)\r\?$/  \1=python311.\1/p'
+  } >"$1/python3.def"
+  : >"$1/empty.c"
+  "$here/target/dist-venv/bin/python-zig" cc -target x86_64-windows-gnu -shared -o "$1/python/python3.dll" "$1/empty.c" "$1/python3.def"
 }
 
 # What an installed wheel must do.
