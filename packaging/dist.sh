@@ -2,7 +2,7 @@
 # Builds what is installed elsewhere, into dist/: make dist
 #
 # PLATFORMS="linux-aarch64 windows-x86_64" and PARTS="static wheel" build some of it only. The part "small" is the program for
-# small routers (ARM64, armv7), without the simulator. For armv7 there is no wheel.
+# small routers (ARM64, armv7), without the simulator. For armv7 it is the only part.
 # A program for Linux is static (musl is inside). A wheel serves Python 3.11 and newer (stable ABI); on Linux it needs glibc 2.17
 # or newer, since Zig links against that old version. Zig is also the linker for every other operating system and processor.
 set -euo pipefail
@@ -112,6 +112,7 @@ if wanted static || wanted deb; then
 fi
 if wanted static; then
   for platform in $platforms; do
+    [ "$platform" != linux-armv7 ] || continue
     [ "$platform" = "$here" ] || build "$platform"
     archive "$platform" "$profile"
   done
