@@ -56,7 +56,7 @@ cross() { # platform, command
   [ ${#std[@]} = 0 ] || set -- env RUSTC_BOOTSTRAP=1 "$@" "${std[@]}"
   case "$platform" in
     macos-*) env PATH="$tools:$PATH" RUSTFLAGS="${RUSTFLAGS:-} $framework" "$@" ;;
-    windows-*) env PATH="$tools:$PATH" CARGO_ZIGBUILD_ZIG_PATH="$PWD/packaging/windows/zig" "$@" ;;
+    windows-*) env PATH="$tools:$PATH" CARGO_ZIGBUILD_PYTHON_PATH="$PWD/packaging/windows/python" "$@" ;;
     *) env PATH="$tools:$PATH" "$@" ;;
   esac
 }
