@@ -160,7 +160,8 @@ impl Config {
         }
         for (key, size) in [("limits.buffer", f.limits.buffer), ("limits.memory", f.limits.memory)] {
             if size.0 > ADDRESSABLE {
-                let message = format!("more than this program can address: write at most \"{ADDRESSABLE} B\"");
+                let message =
+                    format!("more than this program can address: write at most \"{ADDRESSABLE} B\"");
                 return Err(fail(key, message));
             }
         }
