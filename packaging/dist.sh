@@ -2,7 +2,7 @@
 # Builds what is installed elsewhere, into dist/: make dist
 #
 # PLATFORMS="linux-aarch64 windows-x86_64" and PARTS="static wheel" build some of it only. The part "small" is the program for
-# small ARM64 routers, without the simulator.
+# small routers (ARM64, armv7), without the simulator. For armv7 it is the only part.
 # A program for Linux is static (musl is inside). A wheel serves Python 3.11 and newer (stable ABI); on Linux it needs glibc 2.17
 # or newer, since Zig links against that old version. Zig is also the linker for every other operating system and processor.
 set -euo pipefail
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 tools="$PWD/target/dist-venv/bin"
 here="linux-$(uname -m)"
 version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)"
-platforms="${PLATFORMS:-linux-x86_64 linux-aarch64 windows-x86_64 macos-x86_64 macos-aarch64}"
+platforms="${PLATFORMS:-linux-x86_64 linux-aarch64 linux-armv7 windows-x86_64 macos-x86_64 macos-aarch64}"
 parts=" ${PARTS:-static small deb wheel sdist sbom} "
 # PROFILE=release is quicker to build.
 profile="${PROFILE:-packaged}"
@@ -24,10 +24,11 @@ wanted() { case "$parts" in *" $1 "*) return 0 ;; *) return 1 ;; esac; }
 # Targets of the compiler: the program's, the wheel's.
 program_target() {
   case "$1" in
+    linux-armv7) echo armv7-unknown-linux-musleabihf ;;
     linux-*) echo "${1#linux-}-unknown-linux-musl" ;;
     windows-*) echo "${1#windows-}-pc-windows-gnu" ;;
     macos-*) echo "${1#macos-}-apple-darwin" ;;
-    *) echo "dist: unknown platform $1: linux-x86_64, linux-aarch64, windows-x86_64, macos-x86_64, macos-aarch64" >&2; exit 2 ;;
+    *) echo "dist: unknown platform $1: linux-x86_64, linux-aarch64, linux-armv7, windows-x86_64, macos-x86_64, macos-aarch64" >&2; exit 2 ;;
   esac
 }
 wheel_target() {
@@ -38,7 +39,12 @@ wheel_target() {
 }
 
 with_target() { # target of the compiler
-  rustup target list --installed 2>/dev/null | grep -cx "$1" >/dev/null || rustup target add "$1"
+  std=()
+  rustup target list --installed 2>/dev/null | grep -cx "$1" >/dev/null || rustup target add "$1" && return
+  # Without a standard library to download, it is compiled, if its sources are here (the component rust-src of rustup).
+  [ -d "$(rustc --print sysroot)/lib/rustlib/src/rust/library/std" ] || exit 1
+  echo "dist: compiles the standard library for $1" >&2
+  std=(-Zbuild-std=std,panic_abort)
 }
 
 # Apple's development kit is not needed: Zig brings the system library, packaging/macos the names of one framework.
@@ -46,8 +52,11 @@ framework="-Clink-arg=-F$PWD/packaging/macos"
 cross() { # platform, command
   local platform=$1
   shift
+  # The stable compiler has build-std only with this variable.
+  [ ${#std[@]} = 0 ] || set -- env RUSTC_BOOTSTRAP=1 "$@" "${std[@]}"
   case "$platform" in
     macos-*) env PATH="$tools:$PATH" RUSTFLAGS="${RUSTFLAGS:-} $framework" "$@" ;;
+    windows-*) env PATH="$tools:$PATH" CARGO_ZIGBUILD_PYTHON_PATH="$PWD/packaging/windows/python" "$@" ;;
     *) env PATH="$tools:$PATH" "$@" ;;
   esac
 }
@@ -78,7 +87,8 @@ archive() { # platform, profile, suffix of the name
   install -m 755 "$file" "$tree/${file##*/}"
   cp LICENSE README.md CHANGELOG.md "$tree/"
   # Manual and completions are those of a program that runs here. A small router has no room for them.
-  if [ "$2" != small ]; then
+  if [ "$2" = small ]; then cp -r packaging/openwrt "$tree/"
+  else
     local native
     native="$(built "$here" "$profile")"
     mkdir "$tree/completions"
@@ -102,13 +112,14 @@ if wanted static || wanted deb; then
 fi
 if wanted static; then
   for platform in $platforms; do
+    [ "$platform" != linux-armv7 ] || continue
     [ "$platform" = "$here" ] || build "$platform"
     archive "$platform" "$profile"
   done
 fi
 if wanted small; then
   for platform in $platforms; do
-    [ "$platform" = linux-aarch64 ] || continue
+    case "$platform" in linux-aarch64 | linux-armv7) ;; *) continue ;; esac
     target="$(program_target "$platform")"
     with_target "$target"
     cross "$platform" cargo-zigbuild build --profile small --target "$target" -p skyhaul-cli --no-default-features --locked --quiet
@@ -120,6 +131,7 @@ if wanted deb; then
 fi
 if wanted wheel; then
   for platform in $platforms; do
+    [ "$platform" != linux-armv7 ] || continue
     target="$(wheel_target "$platform")"
     with_target "$target"
     cross "$platform" maturin build --profile "$profile" --target "$target" --locked --zig --compatibility manylinux2014 --quiet --out dist

@@ -48,6 +48,22 @@ unit() { # root
   passed "unit: systemd-analyze finds no fault"
 }
 
+# What the service of OpenWrt tells procd, for two gateways.
+service_of_openwrt() { # folder of the service
+  local files="$work/openwrt" said
+  rm -rf "$files" && mkdir -p "$files"
+  touch "$files/near.toml" "$files/far.toml" "$files/notes.txt"
+  said="$(sed "s#/etc/skyhaul#$files#" "$1/skyhaul" | sh -euc '
+    procd_open_instance() { echo "open $*"; }
+    procd_set_param() { echo "set $*"; }
+    procd_close_instance() { echo close; }
+    . /dev/stdin
+    start_service')"
+  [ "$(grep "^set command" <<<"$said")" = "set command /usr/bin/skyhaul gateway run $files/far.toml
+set command /usr/bin/skyhaul gateway run $files/near.toml" ] && [ "$(grep -c -e "^open near$" -e "^open far$" -e ^close <<<"$said")" = 4 ] ||
+    { echo "test-dist: the service of OpenWrt says: $said" >&2; exit 1; }
+}
+
 passed() { echo "test-dist: $1"; tested=$((tested + 1)); }
 skipped() { echo "test-dist: $1"; }
 
@@ -60,8 +76,10 @@ for file in dist/skyhaul-"$version"-linux-*.tar.gz; do
   tar -xzf "$file" -C "$root" --strip-components 1
   emulator=()
   if [ "$arch" != "$(uname -m)" ]; then
-    qemu="$(command -v "qemu-$arch-static" || true)"
-    [ -n "$qemu" ] || { skipped "${file##*/}: not run, there is no qemu-$arch-static (Debian: qemu-user-static)"; continue; }
+    # QEMU names all 32-bit ARM processors alike.
+    qemu="qemu-${arch/#armv7/arm}-static"
+    command -v "$qemu" >/dev/null || { skipped "${file##*/}: not run, there is no $qemu (Debian: qemu-user-static)"; continue; }
+    qemu="$(command -v "$qemu")"
     cp "$qemu" "$root/qemu"
     emulator=(/qemu)
   fi
@@ -69,9 +87,9 @@ for file in dist/skyhaul-"$version"-linux-*.tar.gz; do
   if [ -n "$small" ]; then
     size="$(stat -c %s "$root/skyhaul")"
     [ "$size" -le 8000000 ] || { echo "test-dist: ${file##*/}: the program has $size bytes, more than 8 MB" >&2; exit 1; }
-    cp packaging/gateway.toml "$root/"
-    inside "$root" "${emulator[@]}" /skyhaul gateway check /gateway.toml >/dev/null
+    inside "$root" "${emulator[@]}" /skyhaul gateway check /openwrt/gateway.toml >/dev/null
     inside "$root" "${emulator[@]}" /skyhaul wire --help >/dev/null
+    service_of_openwrt "$root/openwrt"
     passed "${file##*/}: $size bytes, checks the file of a gateway in an empty file system${emulator:+ under QEMU}"
     continue
   fi
@@ -80,6 +98,14 @@ for file in dist/skyhaul-"$version"-linux-*.tar.gz; do
   passed "${file##*/}: runs in an empty file system${emulator:+ under QEMU}"
 done
 
+# A program of Windows, with other programs of this test in one installation of Wine.
+wine_run() { WINEPREFIX="$work/wine" WINEDEBUG=-all wine "$@"; }
+# Wine before version 9 lacks a library of Windows 10 that Rust's random numbers need.
+wine_library() { # folder of the program
+  "$here/target/dist-venv/bin/python-zig" cc -target x86_64-windows-gnu -shared -o "$1/bcryptprimitives.dll" \
+    "$here/packaging/windows/bcryptprimitives.c" -ladvapi32
+}
+
 for file in dist/skyhaul-"$version"-windows-*.zip; do
   [ -e "$file" ] || continue
   command -v wine >/dev/null || { skipped "${file##*/}: not run, there is no Wine (Debian: wine wine64)"; continue; }
@@ -87,10 +113,8 @@ for file in dist/skyhaul-"$version"-windows-*.zip; do
   mkdir -p "$root"
   python3 -m zipfile -e "$file" "$root"
   program="$(echo "$root"/*/skyhaul.exe)"
-  # Wine before version 9 lacks a library of Windows 10 that Rust's random numbers need.
-  "$here/target/dist-venv/bin/python-zig" cc -target x86_64-windows-gnu -shared -o "${program%/*}/bcryptprimitives.dll" \
-    packaging/windows/bcryptprimitives.c -ladvapi32
-  windows() { (cd "$root" && WINEPREFIX="$work/wine" WINEDEBUG=-all wine "$program" "$@"); }
+  wine_library "${program%/*}"
+  windows() { (cd "$root" && wine_run "$program" "$@"); }
   [ "$(windows --version 2>/dev/null | tr -d '\r')" = "skyhaul $version" ]
   windows demo --out demo >/dev/null 2>&1
   demo_of "$root/demo"
@@ -108,7 +132,7 @@ for file in dist/skyhaul-"$version"-macos-*.tar.gz; do
   mkdir -p "$root"
   tar -xzf "$file" -C "$root" --strip-components 1
   "$here/target/dist-venv/bin/python" packaging/macos/check.py "$root/skyhaul"
-  passed "${file##*/}: loads what every macOS has, and is signed; it cannot be run here"
+  passed "${file##*/}: fits macOS 11, loads what every macOS has, and is signed where it must be; it cannot be run here"
 done
 
 for file in dist/skyhaul_"$version"_*.deb; do
@@ -156,6 +180,31 @@ foreign_python() { # architecture of Debian, folder
   for deb in "$2"/debs/*.deb; do dpkg-deb -x "$deb" "$2/root"; done
 }
 
+# CPython for Windows from Maven Central, in a folder. Its python.exe runs where it lies.
+windows_python() { # folder
+  local version=3.11.3-1.5.9 sum=3263a50b256447bb7b9e604d6587627e419891370fc33b94469e6a06ff4de834
+  mkdir -p "$1"
+  curl -fsS --max-time 300 -o "$1/cpython.jar" \
+    "https://repo.maven.apache.org/maven2/org/bytedeco/cpython/$version/cpython-$version-windows-x86_64.jar" 2>/dev/null || return 1
+  sha256sum --status -c <<<"$sum  $1/cpython.jar" || return 1
+  python3 -m zipfile -e "$1/cpython.jar" "$1/jar"
+  mv "$1/jar/org/bytedeco/cpython/windows-x86_64" "$1/python"
+  wine_library "$1/python"
+  # It lacks python3.dll, through which modules with the stable ABI call python311.dll.
+  {
+    echo "EXPORTS"
+    objdump -p "$1/python/python311.dll" | sed -n 's/^.*\[ *[0-9]*\] \(_\?Py[A-Za-z0-9_]*\)\r\?$/  \1=python311.\1/p'
+  } >"$1/python3.def"
+  : >"$1/empty.c"
+  "$here/target/dist-venv/bin/python-zig" cc -target x86_64-windows-gnu -shared -o "$1/python/python3.dll" "$1/empty.c" "$1/python3.def"
+}
+
+# What an installed wheel must do.
+runs="
+import skyhaul as sh
+assert sh.__version__ == '$version'
+assert sh.run('preset:peach-geo', set={'duration': '2 s'}).summary['goodput_bit_s'] > 0"
+
 for file in dist/skyhaul-"$version"-*abi3*.whl; do
   [ -e "$file" ] || continue
   case "$file" in
@@ -166,11 +215,29 @@ for file in dist/skyhaul-"$version"-*abi3*.whl; do
         continue
       fi
       python3 -m zipfile -e "$file" "$work/arm64/wheel"
-      (cd "$work" && PYTHONPATH="$work/arm64/wheel" qemu-aarch64-static -L "$work/arm64/root" "$work/arm64/root/usr/bin/python3.11" -c "
-import skyhaul as sh
-assert sh.__version__ == '$version'
-assert sh.run('preset:peach-geo', set={'duration': '2 s'}).summary['goodput_bit_s'] > 0")
+      (cd "$work" && PYTHONPATH="$work/arm64/wheel" qemu-aarch64-static -L "$work/arm64/root" "$work/arm64/root/usr/bin/python3.11" \
+        -c "$runs")
       passed "${file##*/}: runs under QEMU" ;;
+    *win_amd64.whl)
+      if ! command -v wine >/dev/null || ! windows_python "$work/windows-python"; then
+        skipped "${file##*/}: not run, Wine (Debian: wine wine64) or Python for Windows (Maven Central, with curl) is missing"
+        continue
+      fi
+      python="$work/windows-python/python"
+      (
+        cd "$python"
+        cp "$here/$file" .
+        (
+          wine_run python.exe -m pip install --quiet --disable-pip-version-check --no-index --no-warn-script-location "${file##*/}" &&
+            wine_run python.exe -c "$runs" && wine_run Scripts/skyhaul.exe demo --out demo
+        ) >log 2>&1 || { cat log >&2; exit 1; }
+      )
+      demo_of "$python/demo"
+      passed "${file##*/}: installs into Python for Windows and runs under Wine" ;;
+    *macosx*.whl)
+      python3 -m zipfile -e "$file" "$work/${file##*/}"
+      "$here/target/dist-venv/bin/python" packaging/macos/check.py "$work/${file##*/}"/skyhaul/_core*.so
+      passed "${file##*/}: fits macOS 11, loads what every macOS has, and is signed where it must be; it cannot be run here" ;;
     *)
       python3 -m zipfile -t "$file" >/dev/null
       skipped "${file##*/}: built; there is no Python for this system here to run it" ;;
@@ -190,10 +257,7 @@ for file in dist/skyhaul-"$version"-*abi3*linux*_"$(uname -m)".whl dist/skyhaul-
   esac
   (cd "$work" && env -i HOME="$work" PATH=/usr/bin:/bin "$venv/bin/skyhaul" demo --out "$venv/demo" >/dev/null)
   demo_of "$venv/demo"
-  (cd "$work" && "$venv/bin/python" -c "
-import skyhaul as sh
-assert sh.__version__ == '$version'
-assert sh.run('preset:peach-geo', set={'duration': '2 s'}).summary['goodput_bit_s'] > 0")
+  (cd "$work" && "$venv/bin/python" -c "$runs")
   passed "${file##*/}: installs into an empty environment without an index"
 done
 

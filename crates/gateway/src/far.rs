@@ -24,7 +24,7 @@ impl End<Bytes> for Side<'_> {
     }
     fn read(&mut self, into: &mut Bytes, most: u64) -> u64 {
         let Self { host, id, now, spare } = self;
-        let most = CHUNK.min(most as usize);
+        let most = most.min(CHUNK as u64) as usize;
         into.fill(&mut spare.borrow_mut(), most, |room| host.read(*now, *id, room)) as u64
     }
     fn write(&mut self, from: &mut Bytes) -> u64 {

@@ -303,7 +303,7 @@ impl End<Bytes> for Side<'_> {
         if !near.readable || matches!(near.phase, Phase::PeerEnded | Phase::Connecting) {
             return 0;
         }
-        let most = CHUNK.min(most as usize);
+        let most = most.min(CHUNK as u64) as usize;
         into.fill(&mut self.spare.borrow_mut(), most, |room| {
             let n = Self::moved(near, (&near.stream).read(room));
             match n {

@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn the_present_was_just_now() {
         let (before, wall) = (Clock::now(), Clock::wall_nanos());
-        let at = arrival(TimeSpec::new((wall / 1_000_000_000) as i64, (wall % 1_000_000_000) as i64));
+        let at = arrival(TimeSpec::from_duration(std::time::Duration::from_nanos(wall)));
         let least = before.as_nanos().saturating_sub(NEAR.as_nanos());
         assert!((least..=Clock::now().as_nanos()).contains(&at.as_nanos()));
     }

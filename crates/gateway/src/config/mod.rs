@@ -48,6 +48,10 @@ impl DerefMut for Config {
     }
 }
 
+/// Maximum of `limits.flows`. The kernel does not allow a process so many descriptors unless its administrator says so.
+const MOST_FLOWS: usize = 10_000_000;
+/// Maximum size of anything in memory, bytes: 2 GiB less one byte in a program for a 32-bit processor.
+const ADDRESSABLE: u64 = isize::MAX as u64;
 /// Maximum number of threads.
 const MOST_THREADS: usize = 64;
 /// Maximum of `satellite.early-data`, the time for which a SYN waits for the first bytes of a client.
@@ -148,11 +152,18 @@ impl Config {
         if let Some((key, message)) = f.satellite.contradicts_profile() {
             return Err(fail(key, message));
         }
-        if f.limits.flows == 0 {
-            return Err(fail("limits.flows", "write at least 1".into()));
+        if !(1..=MOST_FLOWS).contains(&f.limits.flows) {
+            return Err(fail("limits.flows", format!("write a number from 1 to {MOST_FLOWS}")));
         }
         if f.limits.buffer.0 < 4096 {
             return Err(fail("limits.buffer", "write at least 4096, in bytes".into()));
+        }
+        for (key, size) in [("limits.buffer", f.limits.buffer), ("limits.memory", f.limits.memory)] {
+            if size.0 > ADDRESSABLE {
+                let message =
+                    format!("more than this program can address: write at most \"{ADDRESSABLE} B\"");
+                return Err(fail(key, message));
+            }
         }
         if !(1..=MOST_THREADS).contains(&f.limits.threads) {
             return Err(fail("limits.threads", format!("write a number from 1 to {MOST_THREADS}")));

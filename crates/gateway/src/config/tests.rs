@@ -70,6 +70,12 @@ fn every_refusal_names_file_and_key() {
         ),
         ("[limits]\nbuffer = 5", "g.toml: limits.buffer: "),
         ("[limits]\nflows = 0", "g.toml: limits.flows: "),
+        ("[limits]\nflows = 10000001", "g.toml: limits.flows: write a number from 1 to 10000000"),
+        (
+            "[limits]\nmemory = \"9223372036854775808 B\"",
+            "g.toml: limits.memory: more than this program can address: write at most",
+        ),
+        ("[limits]\nbuffer = \"9223372036854775808 B\"", "g.toml: limits.buffer: more than this program can"),
         ("[limits]\nthreads = 0", "g.toml: limits.threads: write a number from 1 to 64"),
         ("on-failure = \"pray\"", "g.toml: on-failure: unknown variant"),
         ("[log]\nflows = \"flows.jsonl\"", "g.toml: log.flows: \"flows.jsonl\" is no place for lines: write"),

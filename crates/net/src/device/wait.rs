@@ -13,6 +13,8 @@ use skyhaul_base::Instant;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
+/// Latest expiry of a timer, nanoseconds: the seconds of the kernel's clocks have 32 bits on some systems.
+const LATEST: u64 = i32::MAX as u64 * 1_000_000_000;
 const TIMER: u64 = u64::MAX;
 const WAKER: u64 = u64::MAX - 1;
 
@@ -120,9 +122,7 @@ impl Wait {
     /// Sets the timer, unless it expires early enough.
     fn set(&mut self, at: Instant) -> Result<(), NetError> {
         if at < self.set_to {
-            // Zero would disarm the timer.
-            let nanos = at.as_nanos().max(1);
-            let t = TimeSpec::new((nanos / 1_000_000_000) as i64, (nanos % 1_000_000_000) as i64);
+            let t = expiry(at);
             self.timer.set(Expiration::OneShot(t), TimerSetTimeFlags::TFD_TIMER_ABSTIME).map_err(fail)?;
             (self.set_to, self.expired) = (at, false);
         } else if self.expired {
@@ -138,10 +138,21 @@ fn fail(e: nix::Error) -> NetError {
     NetError::os("wait for events", e)
 }
 
+/// The kernel's form of a time. Zero would disarm a timer; a timer that expires too early is set again.
+fn expiry(at: Instant) -> TimeSpec {
+    TimeSpec::from_duration(std::time::Duration::from_nanos(at.as_nanos().clamp(1, LATEST)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use skyhaul_base::Duration;
+
+    #[test]
+    fn a_timer_has_a_time_that_the_kernel_can_express() {
+        let of = |nanos| std::time::Duration::from(expiry(Instant::from_nanos(nanos))).as_nanos();
+        assert_eq!([0, 1, 7_440_000_000_001, u64::MAX - 1].map(of), [1, 1, 7_440_000_000_001, LATEST.into()]);
+    }
 
     /// Whatever the timer was set to before, it returns when it has to, and not earlier.
     #[test]

@@ -15,9 +15,8 @@ use std::fs;
 
 pub use measure::{Lateness, lateness};
 
-/// A timer with a resolution coarser than this, nanoseconds, runs on the kernel's tick: high-resolution timers are
-/// off.
-const COARSE_TIMER: i64 = 1_000;
+/// A timer with a resolution coarser than this runs on the kernel's tick: high-resolution timers are off.
+const COARSE_TIMER: std::time::Duration = std::time::Duration::from_micros(1);
 /// Number of measured waits.
 const WAITS: usize = 100;
 /// Number of packets measured from one device through the kernel to another.
@@ -174,13 +173,13 @@ fn ipv6() -> Check {
 
 fn timer() -> Check {
     match clock_getres(ClockId::CLOCK_MONOTONIC) {
-        Ok(t) if t.tv_sec() == 0 && t.tv_nsec() <= COARSE_TIMER => {
-            Check::ok("timer", format!("resolution {} ns", t.tv_nsec()))
-        }
         Ok(t) => {
-            let ns = t.tv_sec().saturating_mul(1_000_000_000).saturating_add(t.tv_nsec());
-            let remedy = "a kernel with CONFIG_HIGH_RES_TIMERS, booted without highres=off";
-            Check::warn("timer", format!("resolution {ns} ns"), remedy)
+            let resolution = std::time::Duration::from(t);
+            let found = format!("resolution {} ns", resolution.as_nanos());
+            if resolution <= COARSE_TIMER {
+                return Check::ok("timer", found);
+            }
+            Check::warn("timer", found, "a kernel with CONFIG_HIGH_RES_TIMERS, booted without highres=off")
         }
         Err(e) => Check::warn("timer", format!("resolution unknown: {e}"), "none"),
     }
