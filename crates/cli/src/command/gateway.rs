@@ -607,6 +607,8 @@ fn page(s: &Status) -> String {
                 ("loss", percent(r.loss)),
                 ("RTT", rtt),
                 ("sent", megabytes(t.source_bytes)),
+                ("headers", megabytes(t.header_bytes)),
+                ("saved", megabytes(t.saved_bytes)),
                 ("symbols and repeats", megabytes(t.repair_bytes)),
                 ("delivered", t.delivered.to_string()),
                 ("recovered", t.recovered.to_string()),

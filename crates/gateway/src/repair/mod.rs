@@ -18,6 +18,8 @@
 
 mod datagram;
 mod fuzzed;
+#[cfg(test)]
+mod headers;
 mod hello;
 mod key;
 mod pair;

@@ -116,13 +116,13 @@ where
     }
 
     fn collect(&mut self) {
-        while let Some(d) = self.ends[1].poll_delivery() {
+        while let Some(d) = self.ends[1].poll_delivery(self.now) {
             self.arrivals.push(Arrival { seq: d.seq, at: self.now, late: d.late, datagram: d.datagram });
         }
         while let Some(lost) = self.ends[1].poll_lost() {
             self.lost.extend(lost);
         }
-        assert!(self.ends[0].poll_delivery().is_none(), "nothing was sent that way");
+        assert!(self.ends[0].poll_delivery(self.now).is_none(), "nothing was sent that way");
     }
 
     /// Runs until `until`.
