@@ -65,9 +65,12 @@ where
 {
     pub(crate) fn new(config: &Config, delay: Duration) -> Self {
         let end = |name| End::new(config, C::default(), Rng::stream(1, name));
+        Self::of([end("near"), end("far")], delay)
+    }
+    pub(crate) fn of(ends: [End<C>; 2], delay: Duration) -> Self {
         Self {
             now: Instant::ZERO,
-            ends: [end("near"), end("far")],
+            ends,
             delay,
             flying: BTreeMap::new(),
             launched: 0,
