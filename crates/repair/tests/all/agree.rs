@@ -3,8 +3,8 @@
 use crate::world::{Fate, Numbered, World, config};
 use proptest::prelude::*;
 use skyhaul_base::{Duration, Rate, Rng};
-use skyhaul_repair::{Config, End, ip};
 use skyhaul_repair::code::{Counted, Datagram, ReedSolomon};
+use skyhaul_repair::{Config, End, ip};
 use std::sync::Arc;
 
 fn size(number: u32, seed: u64) -> u32 {

@@ -184,7 +184,10 @@ fn what_makes_no_sense_is_refused_with_its_key() {
 
 #[test]
 fn the_resolved_text_says_the_same() {
-    let text = datagrams(PER, "repair.pair = { links = ['sat'], retries = 1, mtu = '1500 B', compress = '26 B', pass = [] }");
+    let text = datagrams(
+        PER,
+        "repair.pair = { links = ['sat'], retries = 1, mtu = '1500 B', compress = '26 B', pass = [] }",
+    );
     let scenario = resolved(&text);
     assert_eq!(resolved(&scenario.to_toml()), scenario);
 }
