@@ -4,7 +4,7 @@ use super::header::{Layout, Profile, Reference};
 use super::{COMPRESSED, CONTEXTS, INSTALLS, REFERENCES};
 use skyhaul_base::hash::Fnv;
 use skyhaul_base::{Duration, Instant};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// After this time a reference is replaced, so that differences stay short.
 const REFRESH: Duration = Duration::from_secs(1);
@@ -18,7 +18,7 @@ const MISSES: u8 = 2;
 const SEEN: usize = 1024;
 
 /// What tells a flow: version and protocol, addresses, ports or SPI.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     bytes: [u8; 38],
 }
@@ -67,13 +67,13 @@ impl Context {
 #[derive(Debug)]
 pub(crate) struct Compressor {
     contexts: Vec<Context>,
-    index: HashMap<Key, u8>,
+    index: BTreeMap<Key, u8>,
     seen: Vec<u32>,
 }
 
 impl Default for Compressor {
     fn default() -> Self {
-        Self { contexts: Vec::new(), index: HashMap::new(), seen: vec![0; SEEN] }
+        Self { contexts: Vec::new(), index: BTreeMap::new(), seen: vec![0; SEEN] }
     }
 }
 

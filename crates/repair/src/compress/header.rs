@@ -221,14 +221,18 @@ fn put_grown(out: &mut Vec<u8>, mut n: u32) {
 fn grown(from: &mut &[u8]) -> Option<u32> {
     let mut n = 0_u64;
     for shift in (0..35).step_by(7) {
-        let (byte, rest) = from.split_first()?;
-        *from = rest;
+        let byte = byte(from)?;
         n |= u64::from(byte & 0x7f) << shift;
         if byte & 0x80 == 0 {
             return u32::try_from(n).ok();
         }
     }
     None
+}
+fn byte(from: &mut &[u8]) -> Option<u8> {
+    let (byte, rest) = from.split_first()?;
+    *from = rest;
+    Some(*byte)
 }
 fn take<'a>(from: &mut &'a [u8], n: usize) -> Option<&'a [u8]> {
     let (head, rest) = from.split_at_checked(n)?;
@@ -380,7 +384,7 @@ impl Reference {
         let mut p = Vec::with_capacity(of.len + form.len());
         p.extend_from_slice(&self.header);
         let fields = match of.profile {
-            Profile::Tcp | Profile::Rtp => take(from, 1)?[0],
+            Profile::Tcp | Profile::Rtp => byte(from)?,
             _ => 0,
         };
         let mode = first >> 2 & 3;
@@ -393,7 +397,7 @@ impl Reference {
             let id = match mode {
                 0 => before,
                 1 => before.wrapping_add(passed as u16),
-                2 => before.wrapping_add(take(from, 1)?[0].into()),
+                2 => before.wrapping_add(byte(from)?.into()),
                 _ => word(take(from, 2)?, 0)?,
             };
             put(&mut p, 4, &id.to_be_bytes())?;
@@ -425,7 +429,7 @@ impl Reference {
                     }
                 }
                 if fields & OPTIONS != 0 {
-                    let offset = take(from, 1)?[0];
+                    let offset = byte(from)?;
                     put(&mut p, ip + 12, &[offset])?;
                     p.truncate(ip + 20);
                     p.extend(take(from, (usize::from(offset >> 4) * 4).checked_sub(20)?)?);

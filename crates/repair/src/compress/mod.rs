@@ -98,10 +98,7 @@ pub(crate) fn join(datagram: &mut Vec<u8>, form: &[u8]) {
 
 /// The forms that a datagram carries; `None` if its lengths contradict each other.
 pub(crate) fn forms(carried: &[u8]) -> Option<Vec<&[u8]>> {
-    if carried.first() != Some(&SEVERAL) {
-        return Some(vec![carried]);
-    }
-    let mut rest = &carried[1..];
+    let Some((&SEVERAL, mut rest)) = carried.split_first() else { return Some(vec![carried]) };
     let mut forms = Vec::new();
     while let Some((&first, after)) = rest.split_first() {
         rest = after;
