@@ -101,6 +101,7 @@ EXAMPLES = {
     "RepairSpec.outer": '"44 B"',
     "RepairSpec.mtu": '"1600 B"',
     "RepairSpec.report": '"25 ms"',
+    "RepairSpec.compress": '"26 B"',
     "Scenario.links": '{ sat = { rate = "10 Mbit/s", delay = "275 ms", queue = "1 BDP" } }',
     "record": '{ sample = "100 ms" }',
     "max-memory": '"8 GB"',

@@ -153,6 +153,8 @@ fill-time = "50 ms"
 residual = 1e-4
 low-priority = true
 report = "10 ms"
+compress = false
+bundle = false
 [repair.pass]
 networks = ["10.3.0.0/16", "fd01::/16"]
 ports = [53, "5000-5010"]

@@ -1,6 +1,6 @@
 //! Configuration of an end.
 
-use crate::wire::{REPAIR_HEADER, SOURCE_HEADER};
+use crate::wire::{LONGEST_SOURCE_HEADER, REPAIR_HEADER};
 use skyhaul_base::{Duration, Rate};
 use skyhaul_path::{QueueConfig, Refusal};
 
@@ -34,6 +34,12 @@ pub struct Config {
     pub low_priority: bool,
     /// Least time between two reports.
     pub report: Duration,
+    /// Small datagrams that wait in the queue leave together, in one frame, if the code can join them.
+    pub bundle: bool,
+    /// Headers of datagrams are compressed, if the code reads them.
+    pub compress: bool,
+    /// Bytes of headers that each datagram loses, if the code only counts.
+    pub elided: u32,
 }
 
 impl Config {
@@ -59,6 +65,9 @@ impl Config {
             mtu: None,
             low_priority: false,
             report: Duration::from_millis(25),
+            bundle: false,
+            compress: false,
+            elided: 0,
         }
     }
 
@@ -71,7 +80,7 @@ impl Config {
         if self.fec {
             (room.saturating_sub(REPAIR_HEADER) & !1).saturating_sub(2)
         } else {
-            room.saturating_sub(SOURCE_HEADER)
+            room.saturating_sub(LONGEST_SOURCE_HEADER)
         }
     }
 

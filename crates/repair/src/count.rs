@@ -7,8 +7,12 @@ use skyhaul_base::Duration;
 pub struct Counters {
     /// Datagrams that were numbered and sent.
     pub sources: u64,
-    /// Bytes of these datagrams, without any header of a frame.
+    /// Datagrams that went along with one of these.
+    pub joined: u64,
+    /// Bytes of all these datagrams, without any header of a frame.
     pub source_bytes: u64,
+    /// Bytes of these datagrams in the form in which they were carried.
+    pub carried_bytes: u64,
     /// Bytes of all headers of the frames of these datagrams.
     pub header_bytes: u64,
     /// Datagrams that passed without repair.
@@ -39,6 +43,8 @@ pub struct Counters {
     pub late: u64,
     /// Datagrams that were never delivered.
     pub lost: u64,
+    /// Datagrams that arrived and could not be restored, since their reference was gone.
+    pub unreadable: u64,
     /// Frames refused: seen before, too old, or contradictory.
     pub refused: u64,
     /// Sum of the times that datagrams waited for earlier ones.

@@ -1,6 +1,6 @@
 //! One gateway's side of a segment.
 
-use crate::code::Code;
+use crate::code::{Arrived, Code};
 use crate::config::Config;
 use crate::count::Counters;
 use crate::frame::{Delivery, Frame, Kind, Output, TooBig, Treatment};
@@ -11,6 +11,7 @@ use crate::wire::Expected;
 use core::ops::Range;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 use skyhaul_path::DropReason;
+use std::collections::VecDeque;
 
 /// One gateway's side of a segment, for both directions.
 ///
@@ -21,6 +22,8 @@ pub struct End<C: Code> {
     sender: Sender<C>,
     receiver: Receiver<C>,
     counters: Counters,
+    /// Datagrams of this side, restored.
+    out: VecDeque<Delivery<C::Received>>,
 }
 
 impl<C: Code> End<C> {
@@ -34,6 +37,7 @@ impl<C: Code> End<C> {
             sender: Sender::new(config, code, rng),
             receiver: Receiver::new(config),
             counters: Counters::default(),
+            out: VecDeque::new(),
         }
     }
 
@@ -82,13 +86,23 @@ impl<C: Code> End<C> {
         now: Instant,
         lost: &mut impl FnMut(C::Sent, DropReason),
     ) -> Option<Output<C::Sent, C::Symbol>> {
-        let Self { sender, receiver, counters } = self;
+        let Self { sender, receiver, counters, .. } = self;
         sender.poll(now, || receiver.take_report(now), counters, lost)
     }
 
-    /// The next datagram for this side.
-    pub fn poll_delivery(&mut self) -> Option<Delivery<C::Received>> {
-        self.receiver.poll_delivery()
+    /// The next datagram for this side. Several may have the number of one, if they left together.
+    pub fn poll_delivery(&mut self, now: Instant) -> Option<Delivery<C::Received>> {
+        let Self { sender, receiver, counters, out } = self;
+        while out.is_empty() {
+            let Delivery { seq, datagram, marked, late } = receiver.poll_delivery()?;
+            let mut each = |datagram| out.push_back(Delivery { seq, datagram, marked, late });
+            match sender.code_mut().arrive(seq, datagram, &mut each) {
+                Arrived::Whole => {}
+                Arrived::Installed => receiver.installed(now, seq),
+                Arrived::Unreadable => counters.unreadable += 1,
+            }
+        }
+        out.pop_front()
     }
     /// Numbers of the next datagrams of the other side that will not be delivered any more.
     pub fn poll_lost(&mut self) -> Option<Range<u64>> {

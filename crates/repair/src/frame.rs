@@ -22,7 +22,7 @@ pub enum Kind<D, S> {
     Source {
         /// Number of the datagram.
         seq: u64,
-        /// The sender sends nothing more about datagrams below this one.
+        /// The sender sends nothing more about datagrams below this one; `None` if the other end knows that by its own reports.
         floor: Option<u64>,
         /// The datagram.
         datagram: D,
@@ -68,6 +68,30 @@ impl Ranges {
     }
 }
 
+/// Datagrams that have installed references of compressed headers ([`crate::compress`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Installed {
+    len: u8,
+    seqs: [u64; Self::MOST],
+}
+
+impl Installed {
+    /// The largest number of datagrams.
+    pub const MOST: usize = 7;
+    /// Adds a datagram, unless there is no room.
+    pub fn push(&mut self, seq: u64) -> bool {
+        let Some(place) = self.seqs.get_mut(usize::from(self.len)) else { return false };
+        *place = seq;
+        self.len += 1;
+        true
+    }
+    /// The datagrams.
+    #[must_use]
+    pub fn as_slice(&self) -> &[u64] {
+        &self.seqs[..usize::from(self.len)]
+    }
+}
+
 /// What a receiver knows. Every report has all of it, so that lost reports do no harm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
@@ -87,6 +111,8 @@ pub struct Report {
     pub lost: u32,
     /// Runs of consecutive losses, in all; it wraps.
     pub bursts: u32,
+    /// Datagrams that have installed references lately. A datagram is in several reports.
+    pub installed: Installed,
 }
 
 /// What an end sends.
@@ -100,6 +126,8 @@ pub enum Output<D, S> {
     Frame {
         /// The frame.
         frame: Frame<D, S>,
+        /// Bytes to which its numbers are truncated ([`crate::wire`]).
+        digits: u8,
         /// Its size in the segment, bytes.
         size: u32,
         /// It may be discarded first.

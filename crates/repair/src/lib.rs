@@ -18,10 +18,14 @@
 //! any k symbols of a block suffice, so that a count of symbols tells exactly what can be recovered.
 
 pub mod code;
+#[cfg(feature = "computed")]
+pub mod compress;
 mod config;
 mod count;
 mod end;
 mod frame;
+#[cfg(feature = "computed")]
+pub mod ip;
 pub mod loss;
 mod receiver;
 mod sender;
@@ -31,4 +35,4 @@ pub use code::Code;
 pub use config::{Config, Invalid};
 pub use count::Counters;
 pub use end::End;
-pub use frame::{Delivery, Frame, Kind, Output, Ranges, Report, TooBig, Treatment};
+pub use frame::{Delivery, Frame, Installed, Kind, Output, Ranges, Report, TooBig, Treatment};

@@ -3,7 +3,7 @@
 use crate::code::Code;
 use crate::config::Config;
 use crate::count::Counters;
-use crate::frame::{Delivery, Ranges, Report};
+use crate::frame::{Delivery, Installed, Ranges, Report};
 use crate::loss::Meter;
 use core::ops::Range;
 use skyhaul_base::Instant;
@@ -25,6 +25,11 @@ enum State {
     Held,
     Delivered,
 }
+
+/// In how many reports a datagram is that has installed references.
+const TOLD: u8 = 3;
+/// The largest number of such datagrams that wait for reports.
+const UNTOLD: usize = 512;
 
 /// What is known of a datagram.
 #[derive(Clone, Debug)]
@@ -75,6 +80,8 @@ pub(crate) struct Receiver<C: Code> {
     /// Arrival time and number of the datagrams that are held, in the order of arrival.
     held: VecDeque<(Instant, u64)>,
     blocks: Vec<Block<C::Symbol>>,
+    /// Datagrams that have installed references, and in how many reports they were.
+    installed: VecDeque<(u64, u8)>,
     out: VecDeque<Delivery<C::Received>>,
     /// Numbers of datagrams that can no longer be delivered.
     lost: VecDeque<Range<u64>>,
@@ -100,6 +107,7 @@ impl<C: Code> Receiver<C> {
             settled: 0,
             held: VecDeque::new(),
             blocks: Vec::new(),
+            installed: VecDeque::new(),
             out: VecDeque::new(),
             lost: VecDeque::new(),
             report_at: Instant::MAX,
@@ -142,6 +150,15 @@ impl<C: Code> Receiver<C> {
             // The report waits a little for the frames that follow.
             self.report_at = least.max(now + self.config.report.mul_f64(0.2));
         }
+    }
+
+    /// A datagram has installed references.
+    pub(crate) fn installed(&mut self, now: Instant, seq: u64) {
+        // The sender tries again if it is not told.
+        if self.installed.len() < UNTOLD {
+            self.installed.push_back((seq, 0));
+        }
+        self.ask_for_report(now);
     }
 
     /// Makes slots for all datagrams below `end`.
@@ -406,6 +423,14 @@ impl<C: Code> Receiver<C> {
                 next = first;
             }
         }
+        let mut installed = Installed::default();
+        for _ in 0..self.installed.len().min(Installed::MOST) {
+            let Some((seq, told)) = self.installed.pop_front() else { break };
+            installed.push(seq);
+            if told + 1 < TOLD {
+                self.installed.push_back((seq, told + 1));
+            }
+        }
         Some(Report {
             largest,
             delay: now - self.largest_at,
@@ -415,6 +440,7 @@ impl<C: Code> Receiver<C> {
             received: self.meter.received,
             lost: self.meter.lost,
             bursts: self.meter.bursts,
+            installed,
         })
     }
 

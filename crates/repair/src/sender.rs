@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::count::Counters;
 use crate::frame::{Frame, Kind, Output, Report, TooBig, Treatment};
 use crate::loss::{self, Estimate};
-use crate::wire::{RANGE_SIZE, REPAIR_HEADER, REPORT_SIZE, SOURCE_HEADER};
+use crate::wire::{self, DIGITS, INSTALLED_SIZE, RANGE_SIZE, REPAIR_HEADER, REPORT_SIZE};
 use skyhaul_base::units::Serializer;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 use skyhaul_path::queue::Moment;
@@ -21,6 +21,9 @@ const KEPT: Duration = Duration::from_secs(10);
 /// large packets.
 const BUCKET_TIME: f64 = 0.5;
 const LEAST_BUCKET: f64 = 4000.0;
+
+/// Largest datagram that leaves together with others, bytes: acknowledgements, voice, questions to name servers.
+const SMALL: u32 = 300;
 
 /// A datagram in the gateway's queue.
 #[derive(Clone, Debug, Default)]
@@ -103,6 +106,8 @@ pub(crate) struct Sender<C: Code> {
     code: C,
     rng: Rng,
     queue: Queue<Waiting<C::Sent>>,
+    /// A datagram that has left the queue, and did not fit into the frame of the one before.
+    aside: Option<Waiting<C::Sent>>,
     pacer: Serializer,
     next_number: u64,
     /// Number of the datagram of the first entry.
@@ -121,6 +126,11 @@ pub(crate) struct Sender<C: Code> {
     /// When frames were sent that no report has covered.
     times: VecDeque<(u64, Instant)>,
     largest_reported: Option<u64>,
+    /// The other end has told of all datagrams below it, and settled those below the second one.
+    reported_next: u64,
+    reported_base: u64,
+    /// Number after that of the last datagram that was forgotten before it was settled.
+    given_up: u64,
     srtt: Option<Duration>,
     /// When a datagram is repeated because no report comes, and how often that has happened in a row.
     probe_at: Instant,
@@ -137,6 +147,7 @@ impl<C: Code> Sender<C> {
             code,
             rng,
             queue,
+            aside: None,
             pacer: Serializer::new(config.rate),
             next_number: 0,
             first: 0,
@@ -150,6 +161,9 @@ impl<C: Code> Sender<C> {
             estimate: Estimate::new(),
             times: VecDeque::new(),
             largest_reported: None,
+            reported_next: 0,
+            reported_base: 0,
+            given_up: 0,
             srtt: None,
             probe_at: Instant::MAX,
             probes: 0,
@@ -169,7 +183,8 @@ impl<C: Code> Sender<C> {
         self.srtt
     }
     pub(crate) fn queued(&self) -> (u32, u64) {
-        (self.queue.len(), self.queue.bytes())
+        let aside = self.aside.as_ref().map_or(0, |w| w.size());
+        (self.queue.len() + u32::from(self.aside.is_some()), self.queue.bytes() + u64::from(aside))
     }
     pub(crate) fn code_mut(&mut self) -> &mut C {
         &mut self.code
@@ -238,7 +253,7 @@ impl<C: Code> Sender<C> {
         let (offset, outer) = ((block.first - self.first) as usize, self.config.outer);
         let (loss, burst) = (self.estimate.loss(), self.estimate.burst());
         let wanted = loss::parity(k, loss, burst, self.config.residual, k.min(255));
-        let longest = self.entries.range(offset..).map(|e| e.datagram.size()).max().unwrap_or(0);
+        let longest = self.entries.range(offset..).map(|e| self.code.carried(&e.datagram)).max().unwrap_or(0);
         let each = f64::from(symbol_size(longest) + REPAIR_HEADER + outer);
         let parity = wanted.min((self.tokens / each).max(0.0) as u32) as u8;
         if parity > 0 {
@@ -282,14 +297,22 @@ impl<C: Code> Sender<C> {
             if !over || self.first >= open {
                 break;
             }
+            let settled = e.settled;
             self.entries.pop_front();
             self.first += 1;
+            if !settled {
+                self.given_up = self.first;
+            }
         }
     }
 
-    /// Size of the frame that carries a datagram.
-    fn frame_size(&self, datagram: &C::Sent) -> u32 {
-        datagram.size() + SOURCE_HEADER + self.config.outer
+    /// The floor, unless the other end knows by its own reports that nothing is sent any more about datagrams below it.
+    fn floor(&self) -> Option<u64> {
+        (self.given_up > self.reported_base).then_some(self.first)
+    }
+    /// Size of the frame that carries a datagram, with numbers of so many bytes.
+    fn frame_size(&self, datagram: &C::Sent, digits: u8) -> u32 {
+        self.code.carried(datagram) + wire::source_header(digits, self.floor().is_some()) + self.config.outer
     }
 
     /// The datagram whose repeat is next, and its size.
@@ -298,7 +321,7 @@ impl<C: Code> Sender<C> {
             let entry = seq.checked_sub(self.first).and_then(|i| self.entries.get(i as usize));
             match entry {
                 Some(e) if !e.settled && !Self::hopeless(&self.config, now, e) => {
-                    return Some((seq, self.frame_size(&e.datagram)));
+                    return Some((seq, self.frame_size(&e.datagram, DIGITS)));
                 }
                 _ => self.repeats.pop_front(),
             };
@@ -333,11 +356,13 @@ impl<C: Code> Sender<C> {
             return None;
         }
         if let Some(report) = report() {
-            let size = REPORT_SIZE + RANGE_SIZE * report.missing.as_slice().len() as u32 + self.config.outer;
+            let (ranges, installed) = (report.missing.as_slice().len(), report.installed.as_slice().len());
+            let lists = RANGE_SIZE * ranges as u32 + INSTALLED_SIZE * installed as u32;
+            let size = REPORT_SIZE + lists + self.config.outer;
             counters.reports += 1;
             counters.report_bytes += u64::from(size);
             let number = self.take_number(now);
-            return Some(self.sent(now, Frame { number, kind: Kind::Report(report) }, size, false));
+            return Some(self.sent(now, Frame { number, kind: Kind::Report(report) }, DIGITS, size, false));
         }
         self.fill_bucket(now);
         if let Some((seq, size)) = self.next_repeat(now) {
@@ -348,19 +373,53 @@ impl<C: Code> Sender<C> {
         if !self.config.low_priority && !self.symbols.is_empty() {
             return self.symbol(now, counters);
         }
-        let mut gone = |w: Waiting<C::Sent>, why| {
-            counters.dropped += 1;
-            lost(w.datagram, why);
-        };
-        let next = self.queue.dequeue(&mut Moment::new(now, &mut self.rng), &mut gone);
-        match next {
+        match self.next_waiting(now, counters, lost) {
             Some(Waiting { datagram, passed: true }) => {
                 counters.passed += 1;
                 self.pacer.send(now, datagram.size());
                 Some(Output::Plain(datagram))
             }
-            Some(Waiting { datagram, passed: false }) => Some(self.source(now, datagram, counters)),
+            Some(Waiting { datagram, passed: false }) => Some(self.source(now, datagram, counters, lost)),
             None => self.symbol(now, counters),
+        }
+    }
+
+    /// The next datagram of the queue.
+    fn next_waiting(
+        &mut self,
+        now: Instant,
+        counters: &mut Counters,
+        lost: &mut impl FnMut(C::Sent, DropReason),
+    ) -> Option<Waiting<C::Sent>> {
+        if self.aside.is_some() {
+            return self.aside.take();
+        }
+        let mut gone = |w: Waiting<C::Sent>, why| {
+            counters.dropped += 1;
+            lost(w.datagram, why);
+        };
+        self.queue.dequeue(&mut Moment::new(now, &mut self.rng), &mut gone)
+    }
+
+    /// Other small datagrams of the queue join the one that leaves as number `seq`.
+    fn bundle(
+        &mut self,
+        now: Instant,
+        seq: u64,
+        datagram: &mut C::Sent,
+        counters: &mut Counters,
+        lost: &mut impl FnMut(C::Sent, DropReason),
+    ) {
+        let room = self.config.largest_datagram();
+        while let Some(next) = self.next_waiting(now, counters, lost) {
+            let size = next.datagram.size();
+            let small = size <= SMALL && !next.passed;
+            if !small || !self.code.join(now, seq, datagram, &next.datagram, room) {
+                self.aside = Some(next);
+                break;
+            }
+            counters.joined += 1;
+            counters.source_bytes += u64::from(size);
         }
     }
 
@@ -376,6 +435,7 @@ impl<C: Code> Sender<C> {
         &mut self,
         now: Instant,
         frame: Frame<C::Sent, C::Symbol>,
+        digits: u8,
         size: u32,
         low_priority: bool,
     ) -> Output<C::Sent, C::Symbol> {
@@ -383,7 +443,7 @@ impl<C: Code> Sender<C> {
         if !matches!(frame.kind, Kind::Report(_)) && self.config.retries > 0 {
             self.probe_at = now + self.patience();
         }
-        Output::Frame { frame, size, low_priority }
+        Output::Frame { frame, digits, size, low_priority }
     }
 
     /// Time after which a report should have come: a round trip with a quarter more for its variation, the interval between reports,
@@ -398,10 +458,18 @@ impl<C: Code> Sender<C> {
     fn source(
         &mut self,
         now: Instant,
-        datagram: C::Sent,
+        mut datagram: C::Sent,
         counters: &mut Counters,
+        lost: &mut impl FnMut(C::Sent, DropReason),
     ) -> Output<C::Sent, C::Symbol> {
-        let (seq, size) = (self.next_seq(), self.frame_size(&datagram));
+        let (seq, whole) = (self.next_seq(), datagram.size());
+        self.code.depart(now, seq, &mut datagram, self.config.largest_datagram());
+        if self.config.bundle && whole <= SMALL {
+            self.bundle(now, seq, &mut datagram, counters, lost);
+        }
+        let unknown = self.largest_reported.map_or(self.next_number, |n| self.next_number - n);
+        let digits = wire::digits(unknown.max(seq - self.reported_next));
+        let size = self.frame_size(&datagram, digits);
         let number = self.take_number(now);
         let coded = self.config.fec && (self.block.is_some() || self.estimate.loss() > 0.0);
         if coded {
@@ -410,7 +478,7 @@ impl<C: Code> Sender<C> {
                 none => *none = Some(Block { first: seq, opened: now, added: now }),
             }
         }
-        let floor = Some(self.first);
+        let floor = self.floor();
         self.entries.push_back(Entry {
             datagram: datagram.clone(),
             sent_at: now,
@@ -421,12 +489,14 @@ impl<C: Code> Sender<C> {
             again: false,
         });
         counters.sources += 1;
-        counters.source_bytes += u64::from(datagram.size());
-        counters.header_bytes += u64::from(size - datagram.size());
+        counters.source_bytes += u64::from(whole);
+        let carried = self.code.carried(&datagram);
+        counters.carried_bytes += u64::from(carried);
+        counters.header_bytes += u64::from(size - carried);
         self.probes = 0;
         let low_priority = datagram.low_priority();
         let frame = Frame { number, kind: Kind::Source { seq, floor, datagram } };
-        let output = self.sent(now, frame, size, low_priority);
+        let output = self.sent(now, frame, digits, size, low_priority);
         // A full block is closed at once, so that its symbols follow its last datagram.
         self.close(now);
         output
@@ -441,7 +511,7 @@ impl<C: Code> Sender<C> {
     ) -> Option<Output<C::Sent, C::Symbol>> {
         self.repeats.pop_front();
         let number = self.take_number(now);
-        let floor = Some(self.first);
+        let floor = self.floor();
         let entry = self.entries.get_mut(seq.checked_sub(self.first)? as usize)?;
         entry.number = number;
         entry.repeats += 1;
@@ -452,7 +522,7 @@ impl<C: Code> Sender<C> {
         counters.repeat_bytes += u64::from(size);
         let low_priority = datagram.low_priority();
         let frame = Frame { number, kind: Kind::Source { seq, floor, datagram } };
-        Some(self.sent(now, frame, size, low_priority))
+        Some(self.sent(now, frame, DIGITS, size, low_priority))
     }
 
     fn symbol(&mut self, now: Instant, counters: &mut Counters) -> Option<Output<C::Sent, C::Symbol>> {
@@ -466,7 +536,7 @@ impl<C: Code> Sender<C> {
         }
         let low_priority = self.config.low_priority;
         let frame = Frame { number, kind: Kind::Repair { first, k, parity, index, symbol } };
-        Some(self.sent(now, frame, size, low_priority))
+        Some(self.sent(now, frame, DIGITS, size, low_priority))
     }
 
     /// The other end reports. False if the report contradicts what was sent.
@@ -487,6 +557,12 @@ impl<C: Code> Sender<C> {
         if newest {
             self.largest_reported = Some(report.largest);
             self.probes = 0;
+        }
+        // Reports may overtake each other; what the other end knows only grows.
+        self.reported_next = self.reported_next.max(report.next);
+        self.reported_base = self.reported_base.max(report.base);
+        for seq in report.installed.as_slice() {
+            self.code.acknowledged(now, *seq);
         }
         let mut missing = report.missing.as_slice().iter().copied().peekable();
         let first = self.first;
@@ -550,7 +626,7 @@ impl<C: Code> Sender<C> {
     pub(crate) fn next_timeout(&mut self, now: Instant, report_at: Instant) -> Instant {
         let free = self.pacer.free_at();
         let mut at = report_at.max(free).min(self.probe_at).min(self.closes().unwrap_or(Instant::MAX));
-        if !self.queue.is_empty() || !self.symbols.is_empty() {
+        if !self.queue.is_empty() || self.aside.is_some() || !self.symbols.is_empty() {
             at = at.min(free);
         }
         if let Some((_, size)) = self.next_repeat(now) {

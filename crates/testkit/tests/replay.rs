@@ -4,7 +4,9 @@ mod link_ops;
 
 use link_ops::link_ops;
 use skyhaul_base::Rng;
-use skyhaul_testkit::fuzz::{queue_ops, rack_ops, repair_frames, scoreboard_ops, tcp_ops, wire_packet};
+use skyhaul_testkit::fuzz::{
+    queue_ops, rack_ops, repair_frames, repair_headers, scoreboard_ops, tcp_ops, wire_packet,
+};
 use std::path::Path;
 
 /// Inputs per target; `SKYHAUL_CASES` overrides.
@@ -89,6 +91,12 @@ fn rack_ops_survives() {
 fn repair_frames_survives() {
     replay(repair_frames, "repair_frames");
     mutate(repair_frames, "repair_frames", 5 * cases());
+}
+
+#[test]
+fn repair_headers_survives() {
+    replay(repair_headers, "repair_headers");
+    mutate(repair_headers, "repair_headers", cases());
 }
 
 #[test]

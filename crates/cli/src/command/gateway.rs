@@ -303,11 +303,13 @@ fn repair_lines(c: &Config, r: &Settings) -> Vec<(&'static str, String)> {
     let mut lines = vec![(
         "repaired datagrams",
         format!(
-            "everything else that leaves by {}, with the gateway {other}, UDP port {} here; {rate}; {code}, {} repeats, {} of the rate for both",
+            "everything else that leaves by {}, with the gateway {other}, UDP port {} here; {rate}; {code}, {} repeats, {} of the rate for both; \
+             headers {}",
             c.satellite.interface,
             r.port,
             r.retries,
-            percent(r.share)
+            percent(r.share),
+            if r.compress { "compressed" } else { "as they are" }
         ),
     )];
     let passing: Vec<String> = r
@@ -607,6 +609,8 @@ fn page(s: &Status) -> String {
                 ("loss", percent(r.loss)),
                 ("RTT", rtt),
                 ("sent", megabytes(t.source_bytes)),
+                ("headers", megabytes(t.header_bytes)),
+                ("saved", megabytes(t.saved_bytes)),
                 ("symbols and repeats", megabytes(t.repair_bytes)),
                 ("delivered", t.delivered.to_string()),
                 ("recovered", t.recovered.to_string()),

@@ -19,6 +19,8 @@
 
 mod datagram;
 mod fuzzed;
+#[cfg(test)]
+mod headers;
 mod hello;
 mod key;
 mod moves;

@@ -6,7 +6,7 @@ use super::key::Secret;
 use super::path::Path;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 use skyhaul_path::QueueConfig;
-use skyhaul_repair::Config;
+use skyhaul_repair::{Config, ip};
 use std::collections::VecDeque;
 
 /// The pre-shared key.
@@ -31,7 +31,8 @@ pub(super) struct Pair {
 
 /// The configuration of both ends.
 pub(super) fn config() -> Config {
-    Config { mtu: Some(1500), ..Config::new(Rate::from_bits_per_sec(10_000_000), QueueConfig::packets(1000)) }
+    let usual = Config::new(Rate::from_bits_per_sec(10_000_000), QueueConfig::packets(1000));
+    Config { mtu: Some(1500), compress: true, bundle: true, ..usual }
 }
 
 /// An end with this key, whose identities are numbered from `first`.
@@ -101,7 +102,7 @@ impl Pair {
     }
 }
 
-/// A datagram of IPv4 with this number in it.
+/// A datagram of IPv4 and UDP with this number in it.
 pub(super) fn datagram(number: u32, class: u8, size: usize) -> Vec<u8> {
     let mut p = vec![0x45, class, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 1, 0, 2, 10, 2, 0, 2];
     p.extend([0x30, 0x39, 0, 53, 0, 0, 0, 0]);
@@ -109,6 +110,13 @@ pub(super) fn datagram(number: u32, class: u8, size: usize) -> Vec<u8> {
     p.resize(size.max(32), 7);
     let length = (p.len() as u16).to_be_bytes();
     p[2..4].copy_from_slice(&length);
+    let sum = ip::checksum(ip::sum(&p[..20])).to_be_bytes();
+    p[10..12].copy_from_slice(&sum);
+    let length = ((p.len() - 20) as u16).to_be_bytes();
+    p[24..26].copy_from_slice(&length);
+    let pseudo = ip::sum(&p[12..20]) + 17 + (p.len() - 20) as u64;
+    let sum = ip::checksum(pseudo + ip::sum(&p[20..])).to_be_bytes();
+    p[26..28].copy_from_slice(&sum);
     p
 }
 

@@ -15,7 +15,7 @@ use super::session::{self, Refused, Session, Sign};
 use super::status::Totals;
 use skyhaul_base::{Duration, Instant, Rate};
 use skyhaul_repair::wire::VERSION;
-use skyhaul_repair::{Config, Treatment};
+use skyhaul_repair::{Config, Treatment, ip};
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -205,17 +205,17 @@ impl Path {
             return Origin::Unknown;
         };
         let is_sign = first == VERSION << 4 | session::SIGN;
-        let outcome = match (first >> 4, first & 15) {
-            (_, hello::TYPE) => {
+        // Only hellos are those of all versions: no session is with another one.
+        let outcome = match first & 15 {
+            hello::TYPE => {
                 return self.hello(now, packet);
             }
-            (VERSION, session::SIGN) => self.session.as_mut().map(|s| s.sign(now, packet)),
-            (VERSION, _) => self.session.as_mut().map(|s| s.frame(now, packet, marked)),
-            _ => Some(Err(Refused::Forged)),
+            session::SIGN => self.session.as_mut().map(|s| s.sign(now, packet)),
+            _ => self.session.as_mut().map(|s| s.frame(now, packet, marked)),
         };
         match outcome {
             Some(Ok(())) => {
-                self.take_deliveries();
+                self.take_deliveries(now);
                 // Frames may overtake each other, so that one of before a move may come after it. Signs of before are refused.
                 return if is_sign { Origin::Peer } else { Origin::Unknown };
             }
@@ -290,11 +290,11 @@ impl Path {
         self.sign_at = Instant::MAX;
     }
 
-    fn take_deliveries(&mut self) {
+    fn take_deliveries(&mut self, now: Instant) {
         let Some(session) = &mut self.session else { return };
-        while let Some(delivery) = session.end.poll_delivery() {
+        while let Some(delivery) = session.end.poll_delivery(now) {
             let mut packet = delivery.datagram.to_vec();
-            if delivery.marked && !datagram::mark(&mut packet) {
+            if delivery.marked && !ip::mark(&mut packet) {
                 self.totals.unmarkable += 1;
                 continue;
             }
@@ -359,7 +359,7 @@ impl Path {
                 self.end_session();
             }
         }
-        self.take_deliveries();
+        self.take_deliveries(now);
         let found = self.judge(now);
         let held = found.is_none()
             && self.cause.is_some()

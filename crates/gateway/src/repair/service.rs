@@ -425,8 +425,8 @@ impl Carrier {
         self.ticked = now;
         let totals = self.path.totals();
         if let Some(divider) = &mut self.divider {
-            let sent = totals.source_bytes + totals.header_bytes + totals.repair_bytes + totals.report_bytes;
-            let rate = divider.divide(seconds, sent);
+            let carried = totals.source_bytes.saturating_sub(totals.saved_bytes) + totals.header_bytes;
+            let rate = divider.divide(seconds, carried + totals.repair_bytes + totals.report_bytes);
             self.set_rate(now, rate);
         }
         if let Some(blocked) = self.watch.take().filter(|_| self.routed) {

@@ -1,7 +1,7 @@
 //! One session with the other gateway: keys that no other session has, frames, and signs of life.
 //!
 //! ```text
-//! frame  version and type (1), number (3), the rest of the frame encrypted, tag (16)      see skyhaul_repair::wire
+//! frame  first byte, truncated number (1 to 3), the rest of the frame encrypted, tag (16)      see skyhaul_repair::wire
 //! sign   version and type 8 (1), counter (8), flags encrypted (1), tag (16)
 //! ```
 //! The full number of a frame is the counter of its nonce, and that of a sign of the sign's nonce. Neither is accepted twice.
@@ -70,7 +70,7 @@ impl Session {
             theirs,
             sends: secret.session(&mine, &theirs),
             receives: secret.session(&theirs, &mine),
-            end: End::new(config, ReedSolomon, Rng::stream(seed, "repair")),
+            end: End::new(config, ReedSolomon::with_headers(config.compress), Rng::stream(seed, "repair")),
             heard_at: None,
             began: now,
             next_sign: 0,
@@ -90,8 +90,8 @@ impl Session {
     /// A frame has arrived; `marked` if it was marked as congested on its way.
     pub(super) fn frame(&mut self, now: Instant, packet: &mut [u8], marked: bool) -> Result<(), Refused> {
         let expected = self.end.expected();
-        let number = wire::number(packet, expected.number).map_err(|_| Refused::Forged)?;
-        let plain = self.receives.open(Space::Frames, number, wire::CLEAR, packet).ok_or(Refused::Forged)?;
+        let (number, clear) = wire::number(packet, expected.number).map_err(|_| Refused::Forged)?;
+        let plain = self.receives.open(Space::Frames, number, clear, packet).ok_or(Refused::Forged)?;
         let Frame { number, kind } = wire::decode(plain, &expected).map_err(|_| Refused::Malformed)?;
         let kind = match kind {
             Kind::Source { seq, floor, datagram } => {
@@ -135,17 +135,14 @@ impl Session {
     /// Writes the next frame. Returns its traffic class: that of the datagram in it; without one, 0, or DSCP LE for a repair symbol of low
     /// priority.
     pub(super) fn write_frame(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<u8> {
-        let Output::Frame { frame: Frame { number, kind }, low_priority, .. } =
+        let Output::Frame { frame: Frame { number, kind }, digits, low_priority, .. } =
             self.end.poll_frame(now, &mut |_, _| {})?
         else {
             return None;
         };
         let (class, kind) = match kind {
-            Kind::Source { seq, floor, datagram: Datagram { mut bytes, marked, .. } } => {
-                if marked {
-                    datagram::mark(&mut bytes);
-                }
-                (datagram::class(&bytes), Kind::Source { seq, floor, datagram: bytes })
+            Kind::Source { seq, floor, datagram: Datagram { bytes, class, .. } } => {
+                (class, Kind::Source { seq, floor, datagram: bytes })
             }
             Kind::Repair { first, k, parity, index, symbol } => {
                 let class = if low_priority { datagram::LOW << 2 } else { 0 };
@@ -154,8 +151,8 @@ impl Session {
             Kind::Report(report) => (0, Kind::Report(report)),
         };
         out.clear();
-        wire::encode(&Frame { number, kind }, out);
-        self.sends.seal(Space::Frames, number, wire::CLEAR, out);
+        wire::encode(&Frame { number, kind }, digits, out);
+        self.sends.seal(Space::Frames, number, 1 + usize::from(digits), out);
         Some(class)
     }
 }

@@ -73,6 +73,12 @@ pub struct Settings {
     /// Minimum time between two reports to the other gateway.
     #[serde(default = "report")]
     pub report: Time,
+    /// Headers of datagrams are compressed on their way to the other gateway.
+    #[serde(default = "yes")]
+    pub compress: bool,
+    /// Small datagrams that wait leave together.
+    #[serde(default = "yes")]
+    pub bundle: bool,
     /// What is forwarded without repair.
     #[serde(default)]
     pub pass: Pass,
@@ -256,6 +262,8 @@ impl Settings {
             mtu: Some(mtu),
             low_priority: self.low_priority,
             report: self.report.0,
+            compress: self.compress,
+            bundle: self.bundle,
             ..skyhaul_repair::Config::new(rate, queue)
         }
     }

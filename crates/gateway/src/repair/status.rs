@@ -18,6 +18,12 @@ pub struct Totals {
     pub source_bytes: u64,
     /// Bytes of headers of their frames.
     pub header_bytes: u64,
+    /// Bytes of their own headers that were not carried.
+    #[serde(default)]
+    pub saved_bytes: u64,
+    /// Datagrams that went along in the frame of another one.
+    #[serde(default)]
+    pub joined: u64,
     /// Repair symbols and repeats sent.
     pub repairs: u64,
     /// Their bytes.
@@ -34,6 +40,9 @@ pub struct Totals {
     pub late: u64,
     /// Datagrams of the other side that were lost in spite of repair.
     pub lost: u64,
+    /// Datagrams of the other side whose headers could not be restored.
+    #[serde(default)]
+    pub unreadable: u64,
     /// Datagrams dropped because a mark on the way could not be passed on to them.
     pub unmarkable: u64,
     /// Packets at the port that were not authentic.
@@ -50,6 +59,8 @@ impl Totals {
         self.sources += c.sources;
         self.source_bytes += c.source_bytes;
         self.header_bytes += c.header_bytes;
+        self.saved_bytes += c.source_bytes.saturating_sub(c.carried_bytes);
+        self.joined += c.joined;
         self.repairs += c.symbols + c.repeats;
         self.repair_bytes += c.symbol_bytes + c.repeat_bytes;
         self.report_bytes += c.report_bytes;
@@ -58,6 +69,7 @@ impl Totals {
         self.recovered += c.recovered;
         self.late += c.late;
         self.lost += c.lost;
+        self.unreadable += c.unreadable;
     }
 }
 
@@ -112,6 +124,8 @@ impl RepairStatus {
             ("datagrams_total", "Datagrams sent with repair", t.sources),
             ("datagram_bytes_total", "Their bytes", t.source_bytes),
             ("header_bytes_total", "Bytes of headers around them", t.header_bytes),
+            ("saved_bytes_total", "Bytes of their own headers that were not carried", t.saved_bytes),
+            ("joined_total", "Datagrams that went along with another one", t.joined),
             ("symbol_and_repeat_bytes_total", "Bytes of repair symbols and repeats", t.repair_bytes),
             ("dropped_total", "Datagrams that the gateway's own queue has dropped", t.dropped),
             ("delivered_total", "Datagrams of the other side delivered", t.delivered),

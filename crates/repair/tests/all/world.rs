@@ -65,9 +65,12 @@ where
 {
     pub(crate) fn new(config: &Config, delay: Duration) -> Self {
         let end = |name| End::new(config, C::default(), Rng::stream(1, name));
+        Self::of([end("near"), end("far")], delay)
+    }
+    pub(crate) fn of(ends: [End<C>; 2], delay: Duration) -> Self {
         Self {
             now: Instant::ZERO,
-            ends: [end("near"), end("far")],
+            ends,
             delay,
             flying: BTreeMap::new(),
             launched: 0,
@@ -116,13 +119,13 @@ where
     }
 
     fn collect(&mut self) {
-        while let Some(d) = self.ends[1].poll_delivery() {
+        while let Some(d) = self.ends[1].poll_delivery(self.now) {
             self.arrivals.push(Arrival { seq: d.seq, at: self.now, late: d.late, datagram: d.datagram });
         }
         while let Some(lost) = self.ends[1].poll_lost() {
             self.lost.extend(lost);
         }
-        assert!(self.ends[0].poll_delivery().is_none(), "nothing was sent that way");
+        assert!(self.ends[0].poll_delivery(self.now).is_none(), "nothing was sent that way");
     }
 
     /// Runs until `until`.

@@ -51,4 +51,7 @@ pub struct RepairSpec {
     /// Least time between two reports of a gateway to the other; "25 ms" by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<Time>,
+    /// Bytes of its own headers that each datagram loses between the gateways, at most half of its size; "0 B" by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compress: Option<Size>,
 }

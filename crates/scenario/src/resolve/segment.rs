@@ -158,6 +158,7 @@ fn config(at: &dyn Fn(&str) -> String, spec: &RepairSpec, directions: &[&Directi
         mtu: bytes("mtu", spec.mtu)?,
         low_priority: spec.low_priority.unwrap_or(usual.low_priority),
         report: time("report", spec.report, usual.report)?,
+        elided: bytes("compress", spec.compress)?.unwrap_or(usual.elided),
         ..usual
     };
     config.validate().map_err(|e| Problem::new(at(e.key()), e))?;
@@ -181,5 +182,7 @@ pub(crate) fn spec_of(repair: &Repair, links: &[Link]) -> RepairSpec {
         mtu: c.mtu.map(|n| Size(n.into())),
         low_priority: Some(c.low_priority),
         report: Some(Time(c.report)),
+        // Left out where there is none, so that files without it mean the same as before.
+        compress: (c.elided > 0).then(|| Size(c.elided.into())),
     }
 }

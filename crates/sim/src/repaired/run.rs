@@ -64,7 +64,7 @@ impl<R: Tap> Sim<R> {
                 match segment.ends[way].poll_frame(now, lost) {
                     None => break,
                     Some(Output::Plain(parcel)) => net.forward(now, parcel),
-                    Some(Output::Frame { frame, size, low_priority }) => {
+                    Some(Output::Frame { frame, size, low_priority, .. }) => {
                         if let Kind::Source { seq, datagram, .. } = &frame.kind {
                             if *seq == sent.first + sent.packets.len() as u64 {
                                 sent.packets.push_back(Some(*datagram));
@@ -77,7 +77,7 @@ impl<R: Tap> Sim<R> {
                 }
             }
             let (receiver, sent) = (&mut segment.ends[1 - way], &mut segment.sent[way]);
-            while let Some(delivery) = receiver.poll_delivery() {
+            while let Some(delivery) = receiver.poll_delivery(now) {
                 let Some(mut parcel) = sent.take(delivery.seq) else { continue };
                 if delivery.marked && parcel.is_ect() {
                     parcel.mark_ce();

@@ -5,7 +5,7 @@ use crate::flow::{Flow, Record};
 use crate::packet::parcel::{Packet, Parcel};
 use skyhaul_base::{Instant, Rng};
 use skyhaul_repair::code::Counted;
-use skyhaul_repair::{Counters, End, Frame, Kind, Report};
+use skyhaul_repair::{Config, Counters, End, Frame, Kind, Report};
 use skyhaul_scenario::resolved::{Repair, Resolved};
 use skyhaul_tcp::Codepoint;
 use std::collections::VecDeque;
@@ -62,9 +62,9 @@ impl Sent {
 impl RepairedSegment {
     /// The gateways of a segment, whose frames are those of flow `flow`.
     pub(crate) fn new(repair: &Repair, flow: u32, seed: u64) -> Self {
-        let end = |way: &str, config| {
+        let end = |way: &str, config: &Config| {
             let rng = Rng::stream(seed, &format!("repair.{}.{way}.queue", repair.name));
-            End::new(config, Counted::default(), rng)
+            End::new(config, Counted::eliding(config.elided), rng)
         };
         let first = repair.links.first().map_or(0, |&l| 2 * l as u32);
         let last = repair.links.last().map_or(0, |&l| 2 * l as u32 + 1);

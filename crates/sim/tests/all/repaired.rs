@@ -57,6 +57,20 @@ fn without_losses_nothing_changes_but_a_header() {
 }
 
 #[test]
+fn what_compression_takes_is_not_sent() {
+    let plain = simulated(&datagrams(PER, "repair.pair = { links = ['sat'] }"));
+    let short = simulated(&datagrams(PER, "repair.pair = { links = ['sat'], compress = '26 B' }"));
+    let of = |r: &RunResult| **r.links[0].gateways.as_ref().expect("gateways");
+    let ((a, _), (b, receiver)) = (of(&plain), of(&short));
+    assert_eq!(a.carried_bytes, a.source_bytes);
+    assert_eq!((b.source_bytes, b.carried_bytes), (a.source_bytes, a.source_bytes - 26 * b.sources));
+    assert_eq!(receiver.unreadable, 0);
+    assert!(b.symbol_bytes / b.symbols < a.symbol_bytes / a.symbols, "symbols are shorter, too");
+    let delivered = |r: &RunResult| r.flows[0].datagrams.expect("datagrams").delivered;
+    assert!(delivered(&short) + 3 >= delivered(&plain));
+}
+
+#[test]
 fn a_flow_that_passes_is_as_without_gateways_but_for_their_queue() {
     let plain = simulated(&datagrams(PER, ""));
     let passed = simulated(&datagrams(PER, "repair.pair = { links = ['sat'], pass = ['f'] }"));
@@ -145,6 +159,7 @@ fn what_makes_no_sense_is_refused_with_its_key() {
         ("repair.pair = { links = ['sat'], block = 0 }", "write 1 to 1024"),
         ("repair.pair = { links = ['sat'], retries = 99 }", "at most 16"),
         ("repair.pair = { links = ['sat'], residual = 0 }", "from 1e-9 to 0.5"),
+        ("repair.pair = { links = ['sat'], compress = '1 MB' }", "more than 65535 bytes"),
         ("repair.pair = { links = ['sat'], resequence = '2 h' }", "longer than a minute"),
         ("repair.pair = { links = ['sat'], mtu = '1000 B' }", "do not fit with the headers"),
         ("repair.pair = { links = ['sat'], mtu = '40 B' }", "no room for the headers"),
@@ -169,7 +184,10 @@ fn what_makes_no_sense_is_refused_with_its_key() {
 
 #[test]
 fn the_resolved_text_says_the_same() {
-    let text = datagrams(PER, "repair.pair = { links = ['sat'], retries = 1, mtu = '1500 B', pass = [] }");
+    let text = datagrams(
+        PER,
+        "repair.pair = { links = ['sat'], retries = 1, mtu = '1500 B', compress = '26 B', pass = [] }",
+    );
     let scenario = resolved(&text);
     assert_eq!(resolved(&scenario.to_toml()), scenario);
 }

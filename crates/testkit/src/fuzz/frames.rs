@@ -4,8 +4,8 @@ use super::ByteReader;
 use skyhaul_base::{Duration, Instant, Rate, Rng};
 use skyhaul_path::QueueConfig;
 use skyhaul_repair::code::{Datagram, ReedSolomon};
-use skyhaul_repair::wire::{self, Expected};
-use skyhaul_repair::{Config, End, Frame, Kind, Output, Treatment};
+use skyhaul_repair::wire::{self, DIGITS, Expected};
+use skyhaul_repair::{Config, End, Frame, Kind, Output, Treatment, ip};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -22,12 +22,14 @@ pub fn repair_frames(data: &[u8]) {
         resequence: Duration::from_millis(from.byte().into()),
         fec: !from.one_in(4),
         low_priority: from.one_in(3),
+        compress: from.one_in(2),
+        bundle: from.one_in(2),
         ..Config::new(Rate::from_bits_per_sec(10_000_000), QueueConfig::packets(1000))
     };
-    let mut end = End::new(&config, ReedSolomon, Rng::stream(1, "fuzz"));
+    let mut end = End::new(&config, ReedSolomon::with_headers(config.compress), Rng::stream(1, "fuzz"));
     let mut now = Instant::ZERO;
     for _ in 0..from.below(50) {
-        let datagram = Datagram { bytes: vec![7; 1 + from.below(200)], ..Datagram::default() };
+        let datagram = Datagram { bytes: packet(1 + from.below(200)), ..Datagram::default() };
         let fits = end.offer(now, datagram, Treatment::Repaired, &mut |_, _| {});
         assert!(fits.is_ok());
     }
@@ -70,6 +72,16 @@ pub fn repair_frames(data: &[u8]) {
     panic!("no rest");
 }
 
+/// A packet of IPv4 with so many bytes of ICMP.
+fn packet(len: usize) -> Vec<u8> {
+    let total = ((20 + len) as u16).to_be_bytes();
+    let mut p = vec![0x45, 0, total[0], total[1], 0, 1, 0x40, 0, 64, 1, 0, 0, 10, 1, 0, 2, 10, 2, 0, 2];
+    let sum = ip::checksum(ip::sum(&p)).to_be_bytes();
+    p[10..12].copy_from_slice(&sum);
+    p.resize(20 + len, 7);
+    p
+}
+
 fn owned(frame: &Frame<&[u8], &[u8]>) -> Frame<Arc<[u8]>, Vec<u8>> {
     let kind = match frame.kind {
         Kind::Source { seq, floor, datagram } => Kind::Source { seq, floor, datagram: Arc::from(datagram) },
@@ -84,13 +96,17 @@ fn owned(frame: &Frame<&[u8], &[u8]>) -> Frame<Arc<[u8]>, Vec<u8>> {
 /// Takes all frames and datagrams that are ready.
 fn drain(end: &mut End<ReedSolomon>, now: Instant, delivered: &mut BTreeSet<u64>) {
     while let Some(output) = end.poll_frame(now, &mut |_, _| {}) {
-        let Output::Frame { frame, size, .. } = output else { panic!("nothing passes") };
+        let Output::Frame { frame, digits, size, .. } = output else { panic!("nothing passes") };
         let mut bytes = Vec::new();
-        wire::encode(&frame, &mut bytes);
+        wire::encode(&frame, digits, &mut bytes);
         assert_eq!(bytes.len() as u32 + Config::OUTER, size, "sizes are as counted");
     }
-    while let Some(delivery) = end.poll_delivery() {
-        assert!(delivered.insert(delivery.seq), "{} came twice", delivery.seq);
+    // The datagrams of one number come one after the other.
+    let mut last = None;
+    while let Some(delivery) = end.poll_delivery(now) {
+        let seq = Some(delivery.seq);
+        assert!(last == seq || delivered.insert(delivery.seq), "{} came twice", delivery.seq);
+        last = seq;
     }
     while end.poll_lost().is_some() {}
 }
@@ -99,6 +115,6 @@ fn drain(end: &mut End<ReedSolomon>, now: Instant, delivered: &mut BTreeSet<u64>
 fn check_round_trip(bytes: &[u8], expected: &Expected) {
     let Ok(frame) = wire::decode(bytes, expected) else { return };
     let mut again = Vec::new();
-    wire::encode(&frame, &mut again);
+    wire::encode(&frame, DIGITS, &mut again);
     assert_eq!(wire::decode(&again, expected).as_ref(), Ok(&frame));
 }

@@ -3,6 +3,7 @@
 //! `fuzz/` hands them to libFuzzer; `tests/replay.rs` replays the corpus and pseudo-random bytes without it.
 
 mod frames;
+mod headers;
 mod queue;
 mod rack;
 mod scoreboard;
@@ -10,6 +11,7 @@ mod tcp;
 mod wire;
 
 pub use frames::repair_frames;
+pub use headers::repair_headers;
 pub use queue::queue_ops;
 pub use rack::rack_ops;
 pub use scoreboard::scoreboard_ops;
