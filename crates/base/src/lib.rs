@@ -16,7 +16,6 @@ mod kinds;
 pub mod math;
 mod options;
 pub mod readable;
-pub mod ring;
 pub mod rng;
 pub mod slab;
 pub mod time;

@@ -2,16 +2,16 @@
 
 use crate::packet::PacketView;
 use alloc::collections::BinaryHeap;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 use skyhaul_base::Instant;
-use skyhaul_base::ring::Ring;
 
 /// Packets in flight with their arrival times.
 #[derive(Clone, Debug)]
 pub enum Lane<P> {
     /// Arrivals in the order of departures.
-    Fifo(Ring<(Instant, P)>),
+    Fifo(VecDeque<(P, Instant)>),
     /// Arrivals in the order of time; simultaneous ones in the order of departures.
     Reordering {
         /// The packets, earliest arrival on top.
@@ -36,7 +36,7 @@ impl<P: Default> Lane<P> {
         if allow_reorder {
             Self::Reordering { heap: BinaryHeap::new(), departures: 0 }
         } else {
-            Self::Fifo(Ring::new())
+            Self::Fifo(VecDeque::new())
         }
     }
     /// Adds a packet that arrives at `at`; on a FIFO lane, not before the packet ahead of it. True if it is the
@@ -45,9 +45,9 @@ impl<P: Default> Lane<P> {
     pub fn push(&mut self, at: Instant, packet: P) -> bool {
         match self {
             Self::Fifo(lane) => {
-                debug_assert!(lane.back().is_none_or(|(last, _)| *last <= at), "a FIFO lane never reorders");
+                debug_assert!(lane.back().is_none_or(|(_, last)| *last <= at), "a FIFO lane never reorders");
                 let first = lane.is_empty();
-                lane.push_back((at, packet));
+                lane.push_back((packet, at));
                 first
             }
             Self::Reordering { heap, departures } => {
@@ -63,7 +63,7 @@ impl<P: Default> Lane<P> {
     #[must_use]
     pub fn next(&self) -> Option<Instant> {
         match self {
-            Self::Fifo(lane) => lane.front().map(|(at, _)| *at),
+            Self::Fifo(lane) => lane.front().map(|(_, at)| *at),
             Self::Reordering { heap, .. } => heap.peek().map(|f| f.at),
         }
     }
@@ -74,7 +74,7 @@ impl<P: Default> Lane<P> {
             return None;
         }
         match self {
-            Self::Fifo(lane) => lane.pop_front().map(|(_, p)| p),
+            Self::Fifo(lane) => lane.pop_front().map(|(p, _)| p),
             Self::Reordering { heap, .. } => heap.pop().map(|f| f.packet),
         }
     }
@@ -83,7 +83,7 @@ impl<P: Default> Lane<P> {
     #[must_use]
     pub fn peek(&self, n: usize) -> Option<&P> {
         match self {
-            Self::Fifo(lane) => lane.get(n).map(|(_, p)| p),
+            Self::Fifo(lane) => lane.get(n).map(|(p, _)| p),
             Self::Reordering { .. } => None,
         }
     }
@@ -105,10 +105,10 @@ impl<P: Default> Lane<P> {
         match self {
             Self::Fifo(lane) => {
                 let mut cut = Vec::new();
-                while lane.back().is_some_and(|(at, _)| *at > now) {
+                while lane.back().is_some_and(|(_, at)| *at > now) {
                     cut.extend(lane.pop_back());
                 }
-                cut.into_iter().rev().for_each(|(_, p)| lost(p));
+                cut.into_iter().rev().for_each(|(p, _)| lost(p));
             }
             Self::Reordering { heap, .. } => {
                 let mut kept = Vec::new();
@@ -127,7 +127,7 @@ impl<P: PacketView> Lane<P> {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         match self {
-            Self::Fifo(lane) => lane.iter().map(|(_, p)| u64::from(p.size())).sum(),
+            Self::Fifo(lane) => lane.iter().map(|(p, _)| u64::from(p.size())).sum(),
             Self::Reordering { heap, .. } => heap.iter().map(|f| u64::from(f.packet.size())).sum(),
         }
     }

@@ -12,7 +12,7 @@ use crate::packet::{DropReason, KINDS, PacketView};
 use crate::queue::{Moment, Queue};
 use crate::rate::{self, Transmitter};
 use crate::stats::Counters;
-use skyhaul_base::ring::Ring;
+use alloc::collections::VecDeque;
 use skyhaul_base::units::Serializer;
 use skyhaul_base::{Duration, Instant};
 
@@ -33,12 +33,11 @@ pub struct Fixed<P> {
     /// Packets of low priority wait for those of high priority.
     low_waits: bool,
     /// Of each waiting packet whose departure is known: the start of its transmission, and its size.
-    waiting: Ring<(Instant, u32)>,
-    /// Packets that the channel will lose, with the start of their transmission: the loss must not be visible
-    /// earlier.
-    doomed: Ring<(Instant, P)>,
+    waiting: VecDeque<(Instant, u32)>,
+    /// Packets that the channel will lose, with the start of their transmission: the loss must not be visible earlier.
+    doomed: VecDeque<(P, Instant)>,
     /// Packets in flight with their arrival times, including those whose transmission will start later.
-    lane: Ring<(Instant, P)>,
+    lane: VecDeque<(P, Instant)>,
     error: ErrorModel,
     lossless: bool,
     spares_acks: bool,
@@ -77,9 +76,9 @@ impl<P: PacketView> Fixed<P> {
             delay: config.delay.clone(),
             queue: Queue::new(&config.queue),
             low_waits: !config.queue.discipline.kind().is_blind(),
-            waiting: Ring::new(),
-            doomed: Ring::new(),
-            lane: Ring::new(),
+            waiting: VecDeque::new(),
+            doomed: VecDeque::new(),
+            lane: VecDeque::new(),
             lossless: error.is_lossless(),
             error,
             spares_acks: config.spares_acks,
@@ -93,7 +92,7 @@ impl<P: PacketView> Fixed<P> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn offer(&mut self, now: Instant, p: P, lost: &mut impl FnMut(P, DropReason)) -> Offered {
         self.begin(now);
         // Transmissions that a late driver has not served yet come first.
@@ -128,12 +127,12 @@ impl<P: PacketView> Fixed<P> {
         let arrival = self.depart(start, size);
         if !self.loses(&p) {
             let first = self.lane.is_empty();
-            self.lane.push_back((arrival, p));
+            self.lane.push_back((p, arrival));
             return Offered::sent(first || late);
         }
         self.count_undelivered(&p);
         if start > now {
-            self.doomed.push_back((start, p));
+            self.doomed.push_back((p, start));
             Offered::Queued
         } else {
             self.counters.drop(&p, DropReason::Error);
@@ -145,7 +144,7 @@ impl<P: PacketView> Fixed<P> {
     /// The next loss that becomes visible, or the next transmission of low priority.
     #[inline]
     pub(super) fn next_service(&self) -> Option<Instant> {
-        let lost = self.doomed.front().map(|d| d.0);
+        let lost = self.doomed.front().map(|d| d.1);
         if self.low_len() == 0 {
             return lost;
         }
@@ -154,8 +153,8 @@ impl<P: PacketView> Fixed<P> {
 
     pub(super) fn serve(&mut self, now: Instant, lost: &mut impl FnMut(P, DropReason)) {
         self.begin(now);
-        while self.doomed.front().is_some_and(|d| d.0 <= now) {
-            let Some((_, p)) = self.doomed.pop_front() else { break };
+        while self.doomed.front().is_some_and(|d| d.1 <= now) {
+            let Some((p, _)) = self.doomed.pop_front() else { break };
             self.counters.drop(&p, DropReason::Error);
             lost(p, DropReason::Error);
         }
@@ -164,7 +163,7 @@ impl<P: PacketView> Fixed<P> {
 
     #[inline]
     pub(super) fn next_delivery(&self) -> Option<Instant> {
-        self.lane.front().map(|f| f.0)
+        self.lane.front().map(|f| f.1)
     }
 
     #[inline]
@@ -172,7 +171,7 @@ impl<P: PacketView> Fixed<P> {
         if self.next_delivery()? > now {
             return None;
         }
-        self.lane.pop_front().map(|(_, p)| p)
+        self.lane.pop_front().map(|(p, _)| p)
     }
 
     /// Removes transmissions that have started by `now` from the queue.
@@ -221,7 +220,7 @@ impl<P: PacketView> Fixed<P> {
             } else {
                 let (packets, bytes) = &mut self.undelivered[usize::from(p.kind()) % KINDS];
                 (*packets, *bytes) = (*packets - 1, *bytes - u64::from(p.size()));
-                self.lane.push_back((arrival, p));
+                self.lane.push_back((p, arrival));
             }
         }
     }
@@ -257,7 +256,7 @@ impl<P: PacketView> Fixed<P> {
             kind.delivered = kind.offered - packets;
             kind.delivered_bytes = kind.offered_bytes - bytes;
         }
-        self.lane.iter().for_each(|(_, p)| counters.undeliver(p));
+        self.lane.iter().for_each(|(p, _)| counters.undeliver(p));
         counters
     }
 }
@@ -298,7 +297,7 @@ impl<P> Fixed<P> {
         self.lane.len() + self.doomed.len() - self.waiting.len()
     }
     pub(super) fn peek(&self, n: usize) -> Option<&P> {
-        self.lane.get(n).map(|(_, p)| p)
+        self.lane.get(n).map(|(p, _)| p)
     }
     pub(super) fn busy(&self) -> Duration {
         self.busy

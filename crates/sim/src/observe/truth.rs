@@ -325,7 +325,7 @@ mod tests {
         let datagram = Packet::Datagram(Datagram { number: 1, sent_at: Instant::ZERO, len: 500 });
         let segment = Head::new(Seq(1), Seq(1), 500, 0, Flags::ACK);
         truth.lost(datagram.pack(label, &mut bodies, false), LossCause::Full);
-        truth.lost((segment, None).pack(label, &mut bodies, false), LossCause::Full);
+        truth.lost((&segment, None).pack(label, &mut bodies, false), LossCause::Full);
         assert_eq!(truth.losses(0).map(|k| (k.losses.len(), k.counts.iter().sum())), Some((1, 2_u64)));
     }
 }

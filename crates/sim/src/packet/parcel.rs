@@ -190,10 +190,10 @@ impl Content for Segment {
     }
 }
 
-impl Content for (Head, Option<Box<Extras>>) {
+impl Content for (&Head, Option<&Extras>) {
     #[inline(always)]
     fn pack(&self, label: Label, bodies: &mut Bodies, keep: bool) -> Parcel {
-        Parcel::pack(&self.0, self.1.as_deref(), label, bodies, keep)
+        Parcel::pack(self.0, self.1, label, bodies, keep)
     }
 }
 
@@ -660,7 +660,7 @@ mod tests {
         ];
         for (segment, becomes) in cases {
             let (head, _) = segment.split();
-            let mut parcel = (head, None).pack(Label { backward: false, ..label() }, &mut bodies, false);
+            let mut parcel = (&head, None).pack(Label { backward: false, ..label() }, &mut bodies, false);
             let ordinary = segment.mark == Mark::None && segment.ecn != Codepoint::Marked;
             assert_eq!(parcel.is_plain_data(), ordinary, "{segment:?}");
             assert_eq!(parcel.is_ect(), segment.ecn != Codepoint::NotCapable);

@@ -11,7 +11,6 @@ use skyhaul_tcp::{Connection, Counted, Extras, Head, Sink, Source};
 
 impl<R: Tap> Network<R> {
     /// Sends a segment or another packet.
-    #[inline(always)]
     pub(crate) fn send(&mut self, now: Instant, label: Label, content: &impl Content) {
         let parcel = self.pack(label, content);
         self.depart(now, parcel);
@@ -25,7 +24,7 @@ impl<R: Tap> Network<R> {
     }
 
     /// A parcel leaves its end.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn depart(&mut self, now: Instant, parcel: Parcel) {
         if R::ENABLED {
             events::departure(now, parcel, self);
@@ -55,46 +54,41 @@ impl<R: Tap> Network<R> {
 
     /// Sends everything that an end has to send.
     #[inline(always)]
-    pub(crate) fn send_all<E: Sends>(&mut self, now: Instant, label: Label, end: &mut E) {
-        while let Some(content) = end.next(now) {
-            self.send(now, label, &content);
+    pub(crate) fn send_all(&mut self, now: Instant, label: Label, end: &mut impl Sends) {
+        while let Some((head, extras)) = end.next(now) {
+            let parcel = self.pack(label, &(&head, extras.as_deref()));
+            self.depart(now, parcel);
         }
     }
 }
 
 /// One end of a flow.
 pub(crate) trait Sends {
-    /// What it sends.
-    type Content: Content;
-    /// The next packet to send; `None` if there is none before the next event.
-    fn next(&mut self, now: Instant) -> Option<Self::Content>;
+    /// The next segment to send, with its extras, if it has any; `None` if there is none before the next event.
+    fn next(&mut self, now: Instant) -> Option<(Head, Option<Box<Extras>>)>;
 }
 
 impl Sends for Source<Counted> {
-    type Content = (Head, Option<Box<Extras>>);
     #[inline(always)]
-    fn next(&mut self, now: Instant) -> Option<Self::Content> {
+    fn next(&mut self, now: Instant) -> Option<(Head, Option<Box<Extras>>)> {
         self.poll(now)
     }
 }
 impl Sends for Sink<Counted> {
-    type Content = (Head, Option<Box<Extras>>);
     #[inline(always)]
-    fn next(&mut self, now: Instant) -> Option<Self::Content> {
+    fn next(&mut self, now: Instant) -> Option<(Head, Option<Box<Extras>>)> {
         self.poll(now)
     }
 }
 impl Sends for Connection<Counted> {
-    type Content = (Head, Option<Box<Extras>>);
     #[inline(always)]
-    fn next(&mut self, now: Instant) -> Option<Self::Content> {
+    fn next(&mut self, now: Instant) -> Option<(Head, Option<Box<Extras>>)> {
         self.poll_head(now)
     }
 }
 impl Sends for FixedWindow {
-    type Content = (Head, Option<Box<Extras>>);
     #[inline(always)]
-    fn next(&mut self, _: Instant) -> Option<Self::Content> {
+    fn next(&mut self, _: Instant) -> Option<(Head, Option<Box<Extras>>)> {
         Some((self.poll_transmit()?, None))
     }
 }

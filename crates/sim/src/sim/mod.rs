@@ -322,7 +322,7 @@ impl<R: Tap> Sim<R> {
                     w.acked();
                     net.send_all(now, label, w);
                 } else {
-                    net.send(now, label, &(w.answer(&head), None));
+                    net.send(now, label, &(&w.answer(&head), None));
                 }
                 return;
             }

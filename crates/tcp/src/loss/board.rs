@@ -9,8 +9,8 @@ use super::scoreboard::{Acked, Item, Scoreboard};
 use super::shorts::Shorts;
 use crate::config::Config;
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use skyhaul_base::Instant;
-use skyhaul_base::ring::Ring;
 
 /// Outstanding segments.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ pub(crate) struct Board {
 struct SegmentDetails {
     shorts: Shorts,
     /// Send time of each outstanding segment, if requested.
-    times: Option<Ring<Instant>>,
+    times: Option<VecDeque<Instant>>,
 }
 
 impl Board {
@@ -63,7 +63,7 @@ impl Board {
         self.stays = scoreboard;
         match (self.timed, times && !scoreboard) {
             (false, true) => {
-                let mut ring = Ring::new();
+                let mut ring = VecDeque::new();
                 if self.scoreboard.is_none() {
                     (0..self.len()).for_each(|_| ring.push_back(Instant::ZERO));
                 }
@@ -85,12 +85,12 @@ impl Board {
     }
 
     #[inline]
-    fn times(&self) -> Option<&Ring<Instant>> {
+    fn times(&self) -> Option<&VecDeque<Instant>> {
         self.details.as_ref()?.times.as_ref()
     }
 
     #[inline(always)]
-    fn times_mut(&mut self) -> Option<&mut Ring<Instant>> {
+    fn times_mut(&mut self) -> Option<&mut VecDeque<Instant>> {
         if !self.timed {
             return None;
         }
@@ -411,13 +411,15 @@ impl SegmentDetails {
 
     fn held(&self) -> usize {
         // A time and the end of a short segment have eight bytes each.
-        let times = self.times.as_ref().map_or(0, Ring::capacity);
+        let times = self.times.as_ref().map_or(0, VecDeque::capacity);
         (times + self.shorts.capacity()) * size_of::<Instant>()
     }
     fn trim(&mut self) {
         self.shorts.trim();
         if let Some(times) = &mut self.times {
-            times.trim();
+            if times.is_empty() {
+                *times = VecDeque::new();
+            }
         }
     }
 }

@@ -3,14 +3,14 @@
 //! A write usually ends in a short segment. Between the ends of two short segments all others are full, so these
 //! ends, the segment size and both ends of the data describe every segment.
 
-use skyhaul_base::ring::Ring;
+use alloc::collections::VecDeque;
 
 /// Stands for the end of a short segment where there is none: an offset beyond all data.
 const NOWHERE: u64 = u64::MAX;
 
 /// The ends of the outstanding short segments, ascending.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Shorts(Ring<u64>);
+pub(super) struct Shorts(VecDeque<u64>);
 
 /// Segments up to an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) struct AckedCount {
 
 impl Shorts {
     /// There are none.
-    pub(super) const NONE: Self = Self(Ring::new());
+    pub(super) const NONE: Self = Self(VecDeque::new());
 
     /// The end of the first one; beyond all data if there is none.
     #[inline]
@@ -38,15 +38,13 @@ impl Shorts {
     /// The first one is acknowledged; returns the end of the one after it, as [`Self::first`].
     #[inline]
     pub(super) fn pop_first(&mut self) -> u64 {
-        self.0.skip();
+        self.0.pop_front();
         self.first()
     }
     /// The first `n` are acknowledged.
     #[inline]
     pub(super) fn pop(&mut self, n: usize) {
-        for _ in 0..n {
-            self.0.pop_front();
-        }
+        self.0.drain(..n);
     }
 
     /// The start and end of each segment of `[una, max)`: full ones of `smss` bytes unless a short one ends earlier.
@@ -87,6 +85,8 @@ impl Shorts {
     }
     /// Releases unused memory.
     pub(super) fn trim(&mut self) {
-        self.0.trim();
+        if self.0.is_empty() {
+            self.0 = VecDeque::new();
+        }
     }
 }

@@ -197,7 +197,7 @@ impl<S: Store> Source<S> {
         if self.exception.is_some() {
             return self.poll_exception(now);
         }
-        self.sender.poll(now).map(|out| self.segment(now, &out))
+        self.sender.poll(now).as_ref().map(|out| self.segment(now, out))
     }
 
     #[cold]
@@ -243,29 +243,42 @@ impl<S: Store> Source<S> {
         if let Some(stamps) = &self.stamps {
             head.set_ts(stamps.stamp(now));
         }
-        let extended = self.extended && out.mark == Mark::None && out.len > 0;
-        let extras = if extended { self.extend(now, out, &mut head) } else { None };
+        if !self.extended || out.mark != Mark::None || out.len == 0 {
+            return (head, None);
+        }
+        let Extension { ecn, flags, extras } = self.extend(now, out);
+        head.set_ecn(ecn);
+        head.flags = head.flags.with(flags);
         (head, extras)
     }
 
-    /// Sets the ECN field and flags of a data segment, and returns its extras: wave number and ACK ratio.
-    fn extend(&mut self, now: Instant, out: &OutgoingSegment, head: &mut Head) -> Option<Box<Extras>> {
+    /// What a data segment carries besides: ECN field and flags, wave number and ACK ratio.
+    fn extend(&mut self, now: Instant, out: &OutgoingSegment) -> Extension {
+        let (mut ecn, mut flags) = (Codepoint::NotCapable, Flags::NONE);
         if let Some(all) = self.ecn {
             if out.first || all {
                 let scalable = self.accurate && self.sender.is_scalable();
-                head.set_ecn(if scalable { Codepoint::Scalable } else { Codepoint::Capable });
+                ecn = if scalable { Codepoint::Scalable } else { Codepoint::Capable };
             }
             if out.first && !self.accurate && self.sender.take_reduction() {
-                head.flags = head.flags.with(Flags::CWR);
+                flags = Flags::CWR;
             }
         }
         if let Some(echo) = self.exception.as_mut().and_then(|e| e.accurate.as_mut()) {
-            head.flags = head.flags.with(echo.feed_back());
+            flags = flags.with(echo.feed_back());
         }
         let end = out.seq + u64::from(out.len);
         let ack_ratio = self.exception.as_mut().and_then(|e| e.ack_ratio.as_mut()?.tell(end));
         let number = self.waves.then(|| self.sender.wave(now, end));
         let extras = Extras { waves: Waves { number, rate: None }, ack_ratio, ..Extras::NONE };
-        (number.is_some() || ack_ratio.is_some()).then(|| Box::new(extras))
+        let extras = (number.is_some() || ack_ratio.is_some()).then(|| Box::new(extras));
+        Extension { ecn, flags, extras }
     }
+}
+
+/// What a data segment carries besides data, acknowledgement, window and timestamps.
+struct Extension {
+    ecn: Codepoint,
+    flags: Flags,
+    extras: Option<Box<Extras>>,
 }
