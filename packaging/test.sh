@@ -227,10 +227,11 @@ for file in dist/skyhaul-"$version"-*abi3*.whl; do
       (
         cd "$python"
         cp "$here/$file" .
+        # Under Wine, Python writes to a pipe and not to a file.
         (
           wine_run python.exe -m pip install --quiet --disable-pip-version-check --no-index --no-warn-script-location "${file##*/}" &&
             wine_run python.exe -c "$runs" && wine_run Scripts/skyhaul.exe demo --out demo
-        ) >log 2>&1 || { cat log >&2; exit 1; }
+        ) 2>&1 | cat >log || { cat log >&2; exit 1; }
       )
       demo_of "$python/demo"
       passed "${file##*/}: installs into Python for Windows and runs under Wine" ;;
