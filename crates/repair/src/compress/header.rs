@@ -406,6 +406,10 @@ impl Reference {
             for (at, n) in of.rare() {
                 put(&mut p, at, take(from, n)?)?;
             }
+            // The first byte of IPv6 has the version, too.
+            if p.first()? >> 4 != self.header.first()? >> 4 {
+                return None;
+            }
         }
         let carried = first & CHECKSUM != 0;
         let zero = of.has_checksum() && of.profile != Profile::Tcp && word(&p, of.checksum_at())? == 0;
