@@ -113,14 +113,15 @@ fn compressed_datagrams_are_recovered_as_they_were() {
         let resequence = Duration::from_millis(resequence);
         // So slow that datagrams wait.
         let rate = Rate::from_bits_per_sec(900_000);
-        let config = Config { rate, compress: true, bundle, resequence, share: 0.4, ..config() };
+        let mtu = Some(1500);
+        let config = Config { rate, mtu, compress: true, bundle, resequence, share: 0.4, ..config() };
         let end = |name| End::new(&config, ReedSolomon::with_headers(true), Rng::stream(1, name));
         let mut world = World::of([end("near"), end("far")], Duration::from_millis(30));
         let datagram = |number| Datagram { bytes: packet(number), ..Datagram::default() };
         let receive = |d: &Datagram| Arc::from(&*d.bytes);
         world.stream(6000, Duration::from_micros(900), datagram, &receive, &mut fate(7, 0.05, 0.05));
         let (near, far) = (world.ends[0].counters(), world.ends[1].counters());
-        assert!(far.recovered > 20, "{near:?} {far:?}");
+        assert!(far.recovered > 3, "{near:?} {far:?}");
         assert!(near.carried_bytes < near.source_bytes * 9 / 10, "{near:?}");
         assert_eq!(bundle, near.joined > 1000, "{near:?}");
         let mut seen = [false; 6000];
