@@ -203,6 +203,9 @@ struct Outcome {
     unreadable: u64,
 }
 
+/// Packets, and the form in which they are carried together.
+type Datagram = (Vec<Vec<u8>>, Vec<u8>);
+
 /// Flows whose packets take turns. Panics if a packet comes out that differs from the one that was sent.
 fn drive(seed: u64, flows: &mut [Flow], packets: u64, gap: Duration, channel: Channel) -> Outcome {
     let mut rng = Rng::stream(seed, "channel");
@@ -210,7 +213,7 @@ fn drive(seed: u64, flows: &mut [Flow], packets: u64, gap: Duration, channel: Ch
     let mut out = Outcome::default();
     let mut now = Instant::ZERO;
     // Datagrams under way by the step of their arrival, and acknowledgements on their way back.
-    let mut flying: BTreeMap<(u64, u64), (Vec<Vec<u8>>, Vec<u8>)> = BTreeMap::new();
+    let mut flying: BTreeMap<(u64, u64), Datagram> = BTreeMap::new();
     let mut acks: BTreeMap<(u64, u64), u64> = BTreeMap::new();
     for seq in 0..packets + 1000 {
         now += gap;
