@@ -35,15 +35,17 @@ pub struct Counters {
     pub reports: u64,
     /// Bytes of reports.
     pub report_bytes: u64,
-    /// Datagrams delivered.
+    /// Datagrams with a number delivered.
     pub delivered: u64,
+    /// Datagrams delivered that had gone along with one of these.
+    pub separated: u64,
     /// Delivered datagrams that the code recovered.
     pub recovered: u64,
     /// Delivered datagrams for which the receiver no longer waited.
     pub late: u64,
     /// Datagrams that were never delivered.
     pub lost: u64,
-    /// Datagrams that arrived and could not be restored, since their reference was gone.
+    /// Datagrams with a number, counted as delivered, that could not be restored, since their reference was gone.
     pub unreadable: u64,
     /// Frames refused: seen before, too old, or contradictory.
     pub refused: u64,

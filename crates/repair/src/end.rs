@@ -95,7 +95,10 @@ impl<C: Code> End<C> {
         let Self { sender, receiver, counters, out } = self;
         while out.is_empty() {
             let Delivery { seq, datagram, marked, late } = receiver.poll_delivery()?;
-            let mut each = |datagram| out.push_back(Delivery { seq, datagram, marked, late });
+            let mut each = |datagram| {
+                counters.separated += u64::from(!out.is_empty());
+                out.push_back(Delivery { seq, datagram, marked, late });
+            };
             match sender.code_mut().arrive(seq, datagram, &mut each) {
                 Arrived::Whole => {}
                 Arrived::Installed => receiver.installed(now, seq),

@@ -21,7 +21,7 @@ pub struct Totals {
     /// Bytes of their own headers that were not carried.
     #[serde(default)]
     pub saved_bytes: u64,
-    /// Datagrams that went along in the frame of another one.
+    /// Those among them that went along in the frame of another one.
     #[serde(default)]
     pub joined: u64,
     /// Repair symbols and repeats sent.
@@ -56,7 +56,7 @@ pub struct Totals {
 impl Totals {
     /// Adds the counters of a session.
     pub(super) fn add(&mut self, c: &Counters) {
-        self.sources += c.sources;
+        self.sources += c.sources + c.joined;
         self.source_bytes += c.source_bytes;
         self.header_bytes += c.header_bytes;
         self.saved_bytes += c.source_bytes.saturating_sub(c.carried_bytes);
@@ -65,7 +65,7 @@ impl Totals {
         self.repair_bytes += c.symbol_bytes + c.repeat_bytes;
         self.report_bytes += c.report_bytes;
         self.dropped += c.dropped;
-        self.delivered += c.delivered;
+        self.delivered += (c.delivered + c.separated).saturating_sub(c.unreadable);
         self.recovered += c.recovered;
         self.late += c.late;
         self.lost += c.lost;

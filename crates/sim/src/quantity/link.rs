@@ -135,7 +135,7 @@ pub const LINK: &[Quantity<LinkResult>] = with_classes!(
         bytes("gateway_header_bytes", "bytes of headers and tags that gateways put around datagrams", |l, _| {
             gateways(l, |sender, _| sender.header_bytes)
         }),
-        bytes("gateway_saved_bytes", "bytes of their own headers that datagrams lost between the gateways", |l, _| {
+        bytes("gateway_saved_bytes", "bytes of headers of datagrams that compression between the gateways has saved", |l, _| {
             gateways(l, |sender, _| sender.source_bytes - sender.carried_bytes)
         }),
         bytes("gateway_repair_bytes", "bytes of repair symbols and repeats, headers included", |l, _| {

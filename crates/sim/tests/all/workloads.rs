@@ -289,14 +289,15 @@ fn late_packets_count_for_the_flow_of_their_transfer_after_the_connection_is_use
         + r#"error = { kind = "per", p = 0.2 }
 [flows.few]
 endpoint = "modern"
-app = { kind = "arrivals", rate = "2 /s", size = "9 kB" }
+app = { kind = "arrivals", rate = "20 /s", size = "9 kB" }
 [flows.many]
 endpoint = "modern"
-app = { kind = "arrivals", rate = "3 /s", size = "9 kB" }
+app = { kind = "arrivals", rate = "30 /s", size = "9 kB" }
 "#;
-    for n in 1..20 {
+    for n in 1..60 {
+        let (down, up) = (n * 300, n * 300 + 20);
         text += &format!(
-            "[[event]]\nat = \"{n} s\"\nset = {{ \"links.sat.up\" = false }}\n[[event]]\nat = \"{n}.1 s\"\nset = {{ \"links.sat.up\" = true }}\n"
+            "[[event]]\nat = \"{down} ms\"\nset = {{ \"links.sat.up\" = false }}\n[[event]]\nat = \"{up} ms\"\nset = {{ \"links.sat.up\" = true }}\n"
         );
     }
     let mut sim = Sim::new(&resolved(&text), 1, Fates::default()).expect("a world");
