@@ -79,8 +79,8 @@ fn measured(rate: u64, gap: Duration, make: impl Fn(u32) -> Vec<u8>) -> Taken {
         assert!(pair.delivered[1] == sent);
     }
     assert_eq!(pair.ends[1].totals().unreadable, 0);
-    let frames = to.sources - from.sources;
-    let datagrams = frames + to.joined - from.joined;
+    let datagrams = to.sources - from.sources;
+    let frames = datagrams - (to.joined - from.joined);
     let headers = (to.header_bytes - from.header_bytes) as f64;
     let saved = to.saved_bytes as f64 - from.saved_bytes as f64;
     let more = (headers - saved) / datagrams as f64;

@@ -151,12 +151,14 @@ impl<P: PacketView> FqCodel<P> {
     fn overflow(&mut self, held: &mut Load, lost: &mut impl FnMut(P, DropReason)) {
         let active = || self.new.iter().chain(&self.old).copied();
         let low = active().map(|i| self.flows[i].waiting.low_bytes()).max().unwrap_or(0) > 0;
-        let bytes = |waiting: &Waiting<P>| if low { waiting.low_bytes() } else { waiting.bytes() };
-        // The first of several: `max_by_key` would take the last.
-        let fattest = active().rev().max_by_key(|i| bytes(&self.flows[*i].waiting));
+        let load = |waiting: &Waiting<P>| {
+            if low { (waiting.low_bytes(), waiting.low_len()) } else { (waiting.bytes(), waiting.len()) }
+        };
+        // The first of several: `max_by_key` would take the last. Where no packet has a size, one that waits is still found.
+        let fattest = active().rev().max_by_key(|i| load(&self.flows[*i].waiting));
         let Some(fattest) = fattest else { return };
         let waiting = &mut self.flows[fattest].waiting;
-        let count = if low { waiting.low_len() } else { waiting.len() };
+        let (_, count) = load(waiting);
         for _ in 0..count.div_ceil(2).min(BATCH) {
             let Some(victim) = (if low { waiting.pop_low() } else { waiting.pop() }) else { return };
             held.remove(victim.packet.size());
