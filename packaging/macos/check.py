@@ -1,6 +1,7 @@
 """Checks a program or a Python module for macOS without running it: check.py FILE
 
-It may load only libraries that every macOS has, must be content with macOS 11, and on Apple's processors needs a signature.
+It may load only libraries that every macOS has, must be content with macOS 11, and on Apple's
+processors needs a signature.
 """
 
 import pathlib
@@ -20,8 +21,10 @@ for header in MachO(sys.argv[1]).headers:
     signed = any(command.cmd == LC_CODE_SIGNATURE for command, _, _ in header.commands)
     if header.header.cputype == ARM64 and not signed:
         sys.exit(f"{sys.argv[1]}: is not signed")
-    needs = [int(data.minos) for command, data, _ in header.commands if command.cmd == LC_BUILD_VERSION]
-    needs += [int(data.version) for command, data, _ in header.commands if command.cmd == LC_VERSION_MIN_MACOSX]
+    commands = [(command.cmd, data) for command, data, _ in header.commands]
+    needs = [int(data.minos) for kind, data in commands if kind == LC_BUILD_VERSION]
+    needs += [int(data.version) for kind, data in commands if kind == LC_VERSION_MIN_MACOSX]
     if not needs or max(needs) > OLDEST:
-        sys.exit(f"{sys.argv[1]}: needs macOS {' and '.join(f'{n >> 16}.{n >> 8 & 0xFF}' for n in needs) or 'of any version'}, not 11")
+        versions = " and ".join(f"{n >> 16}.{n >> 8 & 0xFF}" for n in needs) or "of any version"
+        sys.exit(f"{sys.argv[1]}: needs macOS {versions}, not 11")
     print(pathlib.Path(sys.argv[1]).name, *loaded)
