@@ -87,7 +87,7 @@ def test_a_number_of_a_page_is_what_its_command_prints(number, ran):
     ("says", "files", "pattern"),
     [
         ("| {}, of which", "studies/*/*.toml", r"^\[\[claim\]\]"),
-        ("beside Linux | {} |", "crates/testkit/cases/*.case", r"^case "),
+        ("by our TCP and by Linux | {} |", "crates/testkit/cases/*.case", r"^case "),
     ],
 )
 def test_counts_of_the_readme_are_those_of_the_files(says, files, pattern):
