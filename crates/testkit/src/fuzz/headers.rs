@@ -9,6 +9,9 @@ use skyhaul_repair::{Config, End, Frame, Kind, Output, Treatment, ip};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// A frame on its way.
+type Carried = Frame<Arc<[u8]>, Vec<u8>>;
+
 /// The bytes are packets, each a change of one before, and what becomes of their frames. Whatever is lost, overtaken or repeated, what
 /// comes out is what was sent, to the last bit.
 ///
@@ -19,6 +22,7 @@ pub fn repair_headers(data: &[u8]) {
     let config = Config {
         resequence: Duration::from_millis(if from.one_in(3) { 0 } else { 300 }),
         retries: from.below(3) as u32,
+        mtu: Some(1500),
         compress: true,
         bundle: from.one_in(2),
         ..Config::new(Rate::from_bits_per_sec(10_000_000), QueueConfig::packets(1000))
@@ -28,7 +32,7 @@ pub fn repair_headers(data: &[u8]) {
     let mut now = Instant::ZERO;
     let mut packets: Vec<Vec<u8>> = vec![seed(17), seed(6), seed(50), seed(1)];
     let mut sent: BTreeMap<Vec<u8>, u32> = BTreeMap::new();
-    let mut late: Vec<(usize, Frame<Arc<[u8]>, Vec<u8>>)> = Vec::new();
+    let mut late: Vec<(usize, Carried)> = Vec::new();
     while !from.is_empty() {
         let op = from.byte();
         let index = from.below(packets.len());
@@ -84,7 +88,7 @@ pub fn repair_headers(data: &[u8]) {
 }
 
 /// A frame as the other end reads it.
-fn carried(frame: Frame<Datagram, Vec<u8>>) -> Frame<Arc<[u8]>, Vec<u8>> {
+fn carried(frame: Frame<Datagram, Vec<u8>>) -> Carried {
     let kind = match frame.kind {
         Kind::Source { seq, floor, datagram } => {
             Kind::Source { seq, floor, datagram: Arc::from(datagram.bytes) }
