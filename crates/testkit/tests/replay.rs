@@ -95,8 +95,11 @@ fn repair_frames_survives() {
 
 #[test]
 fn repair_headers_survives() {
-    replay(repair_headers, "repair_headers");
-    mutate(repair_headers, "repair_headers", cases());
+    for (file, data) in corpus("repair_headers") {
+        run(repair_headers, &file, &data);
+    }
+    // An input takes as long as ten of other targets.
+    mutate(repair_headers, "repair_headers", cases() / 5);
 }
 
 #[test]
