@@ -98,8 +98,7 @@ const FACTS = [
 /** The base class: SACK with Reno's growth and halving. A class overrides what differs. */
 export class Control {
   constructor(_options: Json = {}) {
-    // Before the first event it is 0 s: requests of the constructor are made with those of that event, as in Python.
-    states.set(this, { facts: { now: 0, cwnd: 1, ssthresh: Infinity, pacing: null }, set: {}, act: {} });
+    states.set(this, { facts: { cwnd: 1, ssthresh: Infinity, pacing: null }, set: {}, act: {} });
   }
   get cwnd(): number {
     return state(this).facts.cwnd as number;
@@ -305,16 +304,14 @@ export class Own {
     if (facts) {
       s.facts = { ...revived(facts), flow: s.facts.flow };
       s.set = {};
+      if (!nested) s.act = {};
     }
     inside = facts !== null;
     try {
       const returned = this.run(instance, method, of);
       const answer: Json = { ...s.set, returned };
       s.set = {};
-      if (!nested && facts) {
-        answer.act = s.act;
-        s.act = {};
-      }
+      if (!nested && facts) answer.act = s.act;
       return answer;
     } catch (e) {
       if (e instanceof OwnError) throw e;
