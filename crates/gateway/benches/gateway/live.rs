@@ -2,7 +2,7 @@
 //! and beside a download.
 
 use crate::bed::{Bed, CARRIED, CLIENT, LATE, SERVER};
-use crate::repair::{Choice, Column, gateways, goodput, median};
+use crate::repair::{Choice, Column, cells, gateways, goodput};
 use crate::{geo, serve};
 use skyhaul_base::{Duration, Instant};
 use skyhaul_net::Clock;
@@ -226,14 +226,7 @@ pub(crate) fn table(seconds: f64, runs: usize, choice: &Choice, chosen: &[Column
             }
             let [carried, late] = counters.map(|c| c.load(Ordering::Relaxed) as f64);
             let widths = [(19, 0), (7, 0), (12, 4), (11, 4), (14, 4), (19, 0), (7, 0), (8, 1), (18, 2)];
-            let values: String = columns
-                .into_iter()
-                .zip(widths)
-                .map(|(column, (width, digits))| match median(column) {
-                    Some(value) => format!("{value:>width$.digits$}"),
-                    None => format!("{:>width$}", "–"),
-                })
-                .collect();
+            let values = cells(columns, widths);
             println!(
                 "{:<9} {loss:<6} {:<8} {values} {:>8.4}",
                 if repair { "repair" } else { "none" },

@@ -25,8 +25,16 @@ pub(crate) fn gateways(bed: &Bed, keys: &str) -> [Running; 2] {
     both
 }
 
+/// The median of each column, as wide and with as many digits as said, and "–" where nothing was measured.
+pub(crate) fn cells<const N: usize>(columns: [Vec<f64>; N], widths: [(usize, usize); N]) -> String {
+    let cell = |(column, (width, digits))| match median(column) {
+        Some(value) => format!("{value:>width$.digits$}"),
+        None => format!("{:>width$}", "–"),
+    };
+    columns.into_iter().zip(widths).map(cell).collect()
+}
 /// The median of runs; `None` without any.
-pub(crate) fn median(mut of: Vec<f64>) -> Option<f64> {
+fn median(mut of: Vec<f64>) -> Option<f64> {
     of.sort_by(f64::total_cmp);
     of.get(of.len() / 2).copied()
 }
@@ -224,14 +232,7 @@ fn table(seconds: f64, runs: usize, choice: &Choice, chosen: &[Column], losses: 
             }
             let [carried, late] = counters.map(|c| c.load(Ordering::Relaxed) as f64);
             let widths = [(18, 2), (8, 2), (15, 2), (9, 2), (34, 0), (8, 4), (22, 4), (10, 4)];
-            let values: String = columns
-                .into_iter()
-                .zip(widths)
-                .map(|(column, (width, digits))| match median(column) {
-                    Some(value) => format!("{value:>width$.digits$}"),
-                    None => format!("{:>width$}", "–"),
-                })
-                .collect();
+            let values = cells(columns, widths);
             println!(
                 "{:<9} {loss:<13} {values} {:>6.4}",
                 if repair { "repair" } else { "none" },
